@@ -7,7 +7,7 @@ import type { Subscribable } from './channel.ts';
 export interface Component {
   /** Appears in logs, in the error of a failed start and in docs/wiring.md. */
   readonly name: string;
-  /** What wakes the component. Subscribed right before start(), unsubscribed when the component is told to stop. */
+  /** What wakes the component. Subscribed right before start(), unsubscribed when the component is stopped. */
   readonly wakes?: readonly Wake[];
   /**
    * Resolves when the component is ready; rejects when it cannot start. Aborting the signal, before or after that, stops

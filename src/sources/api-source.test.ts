@@ -11,7 +11,7 @@ import { ApiSource } from './api-source.ts';
 async function world({ synced = true } = {}) {
   const clock = new FakeClock();
   const published: (readonly Pod[])[] = [];
-  const told: string[] = [];
+  const forwarded: string[] = [];
   const nodeChanged = new Channel<void>();
   const state = { synced, sink: undefined as WatchSink<Pod> | undefined, target: {} };
   const source = new ApiSource({
@@ -23,9 +23,9 @@ async function world({ synced = true } = {}) {
     nodeName: 'node1',
     ownNode: { hasSynced: () => state.synced, changed: nodeChanged },
     objects: {
-      replace: (pods) => void told.push(`replace ${pods.length}`),
-      upsert: (pod) => void told.push(`upsert ${pod.metadata?.name}`),
-      remove: (pod) => void told.push(`remove ${pod.metadata?.name}`),
+      replace: (pods) => void forwarded.push(`replace ${pods.length}`),
+      upsert: (pod) => void forwarded.push(`upsert ${pod.metadata?.name}`),
+      remove: (pod) => void forwarded.push(`remove ${pod.metadata?.name}`),
     },
     publish: (_source, pods) => void published.push(pods),
     clock,
@@ -36,14 +36,14 @@ async function world({ synced = true } = {}) {
   const { stopped } = await source.start(stop.signal);
   await clock.settle();
   const names = (): readonly string[] => (published.at(-1) ?? []).map((pod) => pod.metadata?.name ?? '');
-  return { clock, end: () => (stop.abort(), stopped), names, nodeChanged, published, state, told };
+  return { clock, end: () => (stop.abort(), stopped), names, nodeChanged, published, state, forwarded };
 }
 
 function withStatus(pod: Pod, status: PodStatus, resourceVersion: string): Pod {
   return { ...pod, status, metadata: { ...pod.metadata, resourceVersion } };
 }
 
-test('nothing is asked for before the node is known', async () => {
+test('does not list before the node has synced', async () => {
   const { clock, nodeChanged, state } = await world({ synced: false });
   expect(state.sink).toBeUndefined();
   state.synced = true;
@@ -52,20 +52,20 @@ test('nothing is asked for before the node is known', async () => {
   expect(state.target).toEqual({ path: '/api/v1/pods', fieldSelector: 'spec.nodeName=node1' });
 });
 
-test('it can be stopped while it waits for the node', async () => {
+test('stops while it waits for the node', async () => {
   const { clock, end } = await world({ synced: false });
   await clock.until(end(), 1_000);
 });
 
-test('nothing is published before the first list, and an empty one counts', async () => {
+test('publishes nothing before the first list, and an empty list afterwards', async () => {
   const { published, state } = await world();
   expect(published).toEqual([]);
   state.sink?.replace([]);
   expect(published).toEqual([[]]);
 });
 
-test('pods come and go; mirror pods are not wanted, but told', async () => {
-  const { names, state, told } = await world();
+test('publishes added and removed pods, and forwards mirror pods without publishing them', async () => {
+  const { names, state, forwarded } = await world();
   state.sink?.replace([
     aPod({ name: 'a' }),
     aPod({ name: 'b', annotations: { 'kubernetes.io/config.mirror': 'h' } }),
@@ -77,10 +77,10 @@ test('pods come and go; mirror pods are not wanted, but told', async () => {
   expect(names()).toEqual(['c']);
   state.sink?.replace([aPod({ name: 'd' })]);
   expect(names()).toEqual(['d']);
-  expect(told).toEqual(['replace 2', 'upsert c', 'remove a', 'replace 1']);
+  expect(forwarded).toEqual(['replace 2', 'upsert c', 'remove a', 'replace 1']);
 });
 
-test('pods are marked with their source and when they were first seen', async () => {
+test('annotates pods with their source and first-seen time', async () => {
   const { clock, published, state } = await world();
   state.sink?.replace([aPod({ name: 'a' })]);
   await clock.advance(5_000);
@@ -96,20 +96,20 @@ test('pods are marked with their source and when they were first seen', async ()
 const own: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 const gate = { type: 'example.com/gate', status: 'True' };
 const changes: readonly (readonly [string, PodStatus, boolean])[] = [
-  ['our own conditions', own, false],
-  ['somebody else’s condition', { ...own, conditions: [gate] }, true],
-  ['the end of the pod', { ...own, phase: 'Failed' }, true],
+  ['the conditions of the kubelet', own, false],
+  ['a condition of another controller', { ...own, conditions: [gate] }, true],
+  ['a terminal phase', { ...own, phase: 'Failed' }, true],
 ];
 for (const [name, status, isNews] of changes)
-  test(`a status that comes back: ${name} ${isNews ? 'is news' : 'is no news'}`, async () => {
-    const { published, state, told } = await world();
+  test(`${isNews ? 'publishes' : 'does not publish'} a status update with ${name}`, async () => {
+    const { published, state, forwarded } = await world();
     state.sink?.replace([aPod()]);
     state.sink?.upsert(withStatus(aPod(), status, '7'));
     expect(published).toHaveLength(isNews ? 2 : 1);
-    expect(told.at(-1)).toBe('upsert p');
+    expect(forwarded.at(-1)).toBe('upsert p');
   });
 
-test('a deletion that was asked for is news', async () => {
+test('publishes a requested deletion', async () => {
   const { published, state } = await world();
   const pod = aPod();
   state.sink?.replace([pod]);

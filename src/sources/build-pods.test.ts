@@ -21,7 +21,7 @@ function podList(count: number, valueChars: number): Uint8Array {
 }
 
 describe('buildParts', () => {
-  test('gives in parts of bounded size what buildManifest gives at once, even after the way to another thread', () => {
+  test('yields the result of buildManifest in parts of bounded size that can be cloned to another thread', () => {
     const bytes = podList(30, 20_000);
     const parts = structuredClone([...buildParts({ bytes, origin }, computeHash)]);
     expect(parts.map((part) => part.pods.length)).toEqual([0, 6, 6, 6, 6, 6]);
@@ -34,7 +34,7 @@ describe('buildParts', () => {
     expect(parts.flatMap((part) => part.unknownFields)).toEqual(whole.unknownFields);
   });
 
-  test('a pod that is larger than a part is a part', () => {
+  test('yields a larger pod as a part of its own', () => {
     const parts = [...buildParts({ bytes: podList(3, 200_000), origin }, computeHash)];
     expect(parts.map((part) => part.pods.length)).toEqual([0, 1, 1, 1]);
   });
@@ -43,7 +43,7 @@ describe('buildParts', () => {
 describe('buildPodsBySize', () => {
   const never = new AbortController().signal;
 
-  test('reads at once what is small', () => {
+  test('decodes small manifests inline', () => {
     const buildPods = buildPodsBySize({
       computeHash,
       decodeInWorker: () => Promise.reject(new Error('not to be asked')),

@@ -26,7 +26,7 @@ interface FakeFile {
   failure?: KubeletError;
 }
 
-/** A directory in memory, with everything that can be wrong with one. */
+/** A directory in memory, with faults. */
 class FakeFiles implements ManifestFiles {
   readonly #clock: FakeClock;
   readonly #files = new Map<string, FakeFile>();
@@ -34,9 +34,9 @@ class FakeFiles implements ManifestFiles {
   reads: string[] = [];
   listing: 'directory' | 'missing' | 'other' | KubeletError = 'directory';
   stalled: Promise<void> | undefined;
-  /** Paths that were removed, whatever is there now. */
+  /** Removed paths, even if they exist again. */
   removed: string[] = [];
-  /** How long each read takes. */
+  /** Duration of each read. */
   readMs = 0;
   watchers = new Set<{ onChange: () => void; onError: (err: unknown) => void }>();
 
@@ -44,7 +44,7 @@ class FakeFiles implements ManifestFiles {
     this.#clock = clock;
   }
 
-  /** Content that has been there for a while, unless told otherwise. */
+  /** Content that is old enough to be settled, by default. */
   put(
     name: string,
     text: string,
@@ -131,7 +131,7 @@ interface Rig {
   readonly sets: (readonly Pod[])[];
   /** The names in the last set, without the node's name. */
   names(): string[] | undefined;
-  /** Something changed: an event, and time for its consequences. */
+  /** Sends a file event and lets time pass. */
   change(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -185,7 +185,7 @@ async function start(
 }
 
 describe('the file source publishes', () => {
-  test('a set without the pods of a manifest that was removed, though the same manifest is there again', async () => {
+  test('a set without the pods of a removed manifest, even if the same manifest exists again', async () => {
     const rig = await start((files) => {
       files.put('a.yaml', manifest('a'));
       files.put('b.yaml', manifest('b'));
@@ -198,7 +198,7 @@ describe('the file source publishes', () => {
       'default/b-node-1',
       'default/a-node-1,default/b-node-1',
     ]);
-    // What a broken manifest replaces without a removal goes on; after one, nothing is left to go on.
+    // A broken manifest keeps the pod it replaces; after a removal there is no pod to keep.
     rig.files.put('a.yaml', 'garbage: [');
     rig.files.removed.push(`${path}/a.yaml`);
     await rig.change();
@@ -206,7 +206,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('nothing while the directory cannot be listed, although a manifest was removed', async () => {
+  test('nothing while the directory cannot be listed, even if a manifest was removed', async () => {
     const rig = await start((files) => files.put('a.yaml', manifest('a')));
     rig.files.listing = new KubeletError('unavailable', 'EIO', 'the disk does not answer');
     rig.files.removed.push(`${path}/a.yaml`);
@@ -218,7 +218,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('what is read while more is still to be read, keeping what was there; the first set only when it is whole', async () => {
+  test('each manifest while others are still to be read, but the first set only when it is complete', async () => {
     const rig = await start((files) => {
       files.readMs = 5;
       for (const name of ['a', 'z']) files.put(`${name}.yaml`, manifest(name));
@@ -236,7 +236,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('an empty set once when there is nothing', async () => {
+  test('an empty set once for an empty directory', async () => {
     const rig = await start();
     expect(rig.sets).toEqual([[]]);
     await rig.clock.advance(3 * fileCheckMs);
@@ -244,7 +244,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('the pods of all files in the order of their names, with the marks of a static pod', async () => {
+  test('the pods of all files in the order of their names, with the annotations of static pods', async () => {
     const rig = await start((files) => {
       files.put('b.yaml', manifest('two'));
       files.put('a.yaml', `${manifest('one')}---\n${manifest('three', ', namespace: kube-system')}`);
@@ -271,7 +271,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('what came, changed and went, on an event and without one', async () => {
+  test('added, changed and removed files, with and without events', async () => {
     const rig = await start();
     rig.files.put('a', manifest('one'));
     await rig.change();
@@ -287,7 +287,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('nothing when nothing changed, and does not read it again', async () => {
+  test('nothing if nothing changed, without reading again', async () => {
     const rig = await start((files) => files.put('a', manifest('one')));
     for (let round = 0; round < 5; round++) await rig.change();
     await rig.clock.advance(5 * fileCheckMs);
@@ -296,7 +296,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('nothing when a file was touched but says the same', async () => {
+  test('nothing if a file was touched but not changed', async () => {
     const rig = await start((files) => files.put('a', manifest('one')));
     rig.files.put('a', `# a comment\n${manifest('one')}`);
     await rig.change();
@@ -305,7 +305,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('the same time of first sight when a pod with its own UID is edited', async () => {
+  test('the same first-seen time for an edited pod with its own UID', async () => {
     const rig = await start((files) => files.put('a', manifest('one', ', uid: mine')));
     rig.files.put('a', manifest('one', ', uid: mine, labels: {x: z}'));
     await rig.clock.advance(fileCheckMs);
@@ -318,7 +318,7 @@ describe('the file source publishes', () => {
     await rig.stop();
   });
 
-  test('publishes each of many new manifests as soon as it was read', async () => {
+  test('each of many new manifests as soon as it was read', async () => {
     const rig = await start();
     for (let index = 0; index < 50; index++) rig.files.put(`f${index}`, manifest(`p${index}`));
     await rig.change();
@@ -327,7 +327,7 @@ describe('the file source publishes', () => {
   });
 });
 
-describe('one bad file: one line, and the other pods go on', () => {
+describe('one bad file: one log line, and no effect on other pods', () => {
   const bad: readonly (readonly [string, (files: FakeFiles) => void, string])[] = [
     [
       'garbage',
@@ -345,7 +345,7 @@ describe('one bad file: one line, and the other pods go on', () => {
       'E Failed to process manifest file /manifests/bad: line 1: kind "Secret" (v1) is not supported here',
     ],
     [
-      'a name that is not valid',
+      'an invalid name',
       (files) => files.put('bad', manifest('No_Good')),
       'E Failed to process manifest file /manifests/bad: pod default/No_Good is invalid: metadata.name: Invalid value: "No_Good-node-1": ',
     ],
@@ -371,12 +371,12 @@ describe('one bad file: one line, and the other pods go on', () => {
       'E Failed to process manifest file /manifests/bad: permission denied',
     ],
     [
-      'a name that another file has',
+      'the name of a pod in another file',
       (files) => files.put('later', manifest('good')),
       'E Failed to process manifest file /manifests/later: pod default/good-node-1 is already defined in /manifests/good',
     ],
     [
-      'a UID that another file has',
+      'the UID of a pod in another file',
       (files) => {
         files.put('good', manifest('good', ', uid: u'));
         files.put('later', manifest('bad', ', uid: u'));
@@ -384,7 +384,7 @@ describe('one bad file: one line, and the other pods go on', () => {
       'E Failed to process manifest file /manifests/later: pod default/bad-node-1 is already defined in /manifests/good',
     ],
     [
-      'a name twice in one file',
+      'a duplicate name in one file',
       (files) => {
         files.put('good', `${manifest('good')}---\n${manifest('good', ', labels: {a: b}')}`);
       },
@@ -401,12 +401,12 @@ describe('one bad file: one line, and the other pods go on', () => {
       'W Ignored entry of manifest directory /manifests/bad: it is not a regular file',
     ],
     [
-      'a link that leads nowhere',
+      'a dangling link',
       (files) => files.put('bad', '', { kind: 'missing' }),
       'E Failed to process manifest file /manifests/bad: it is a dangling link',
     ],
     [
-      'a pod that needs an API server',
+      'a pod that refers to API objects',
       (files) =>
         files.put(
           'bad',
@@ -435,7 +435,7 @@ describe('one bad file: one line, and the other pods go on', () => {
       await rig.stop();
     });
 
-  test('another reason is another line, and a cure is told once', async () => {
+  test('logs each new reason and the resolution once', async () => {
     const rig = await start((files) => files.put('a', ''));
     rig.files.put('a', 'kind: Pod');
     await rig.change();
@@ -451,7 +451,7 @@ describe('one bad file: one line, and the other pods go on', () => {
     await rig.stop();
   });
 
-  test('the same fault after the file was away is told again', async () => {
+  test('logs the same fault again after the file was away', async () => {
     const rig = await start((files) => files.put('a', ''));
     rig.files.remove('a');
     await rig.change();
@@ -461,7 +461,7 @@ describe('one bad file: one line, and the other pods go on', () => {
     await rig.stop();
   });
 
-  test('a good document beside a bad one in the same file is used', async () => {
+  test('uses a good document beside a bad one in the same file', async () => {
     const rig = await start((files) =>
       files.put('a', `apiVersion: v1\nkind: Service\n---\n${manifest('one')}`),
     );
@@ -470,7 +470,7 @@ describe('one bad file: one line, and the other pods go on', () => {
     await rig.stop();
   });
 
-  test('when the first of two files with one name goes, the second one counts', async () => {
+  test('uses the second of two files with one name when the first is removed', async () => {
     const rig = await start((files) => {
       files.put('a', manifest('one', ', labels: {from: a}'));
       files.put('b', manifest('one', ', labels: {from: b}'));
@@ -483,14 +483,11 @@ describe('one bad file: one line, and the other pods go on', () => {
   });
 });
 
-describe('a pod that runs survives', () => {
+describe('a running pod survives', () => {
   const failures: readonly (readonly [string, (files: FakeFiles) => void])[] = [
     ['a broken edit', (files) => files.put('a', 'a: [')],
     ['an emptied file', (files) => files.put('a', '')],
-    [
-      'an edit that is not valid',
-      (files) => files.put('a', manifest('one').replace('image: i', 'image: ""')),
-    ],
+    ['an invalid edit', (files) => files.put('a', manifest('one').replace('image: i', 'image: ""'))],
     [
       'an edit of the wrong type',
       (files) => files.put('a', manifest('one').replace('[{', '{').replace('}]', '}')),
@@ -502,7 +499,7 @@ describe('a pod that runs survives', () => {
           failure: new KubeletError('forbidden', 'ManifestUnreadable', 'permission denied'),
         }),
     ],
-    ['a lost look at the file', (files) => files.put('a', '', { kind: 'unreadable' })],
+    ['a failed stat', (files) => files.put('a', '', { kind: 'unreadable' })],
   ];
   for (const [name, spoil] of failures)
     test(`${name}, and follows the next good version`, async () => {
@@ -519,7 +516,7 @@ describe('a pod that runs survives', () => {
       await rig.stop();
     });
 
-  test('not the removal of a broken file', async () => {
+  test('the edit but not the removal of a broken file', async () => {
     const rig = await start((files) => files.put('a', manifest('one')));
     rig.files.put('a', 'a: [');
     await rig.change();
@@ -529,7 +526,7 @@ describe('a pod that runs survives', () => {
     await rig.stop();
   });
 
-  test('not the removal of its document from the file, though another one there is broken', async () => {
+  test('a broken document, but not the removal of its own document beside it', async () => {
     const rig = await start((files) => files.put('a', `${manifest('one')}---\n${manifest('two')}`));
     rig.files.put('a', manifest('one').replace('image: i', 'image: ""'));
     await rig.change();
@@ -537,7 +534,7 @@ describe('a pod that runs survives', () => {
     await rig.stop();
   });
 
-  test('a file that becomes another kind is not the pod any more', async () => {
+  test('a broken file, but not its replacement by another kind', async () => {
     const rig = await start((files) => files.put('a', manifest('one')));
     rig.files.put('a', 'apiVersion: v1\nkind: Secret');
     await rig.change();
@@ -560,8 +557,8 @@ describe('a pod that runs survives', () => {
   });
 });
 
-describe('a file that is being written', () => {
-  test('is used at once when it is good', async () => {
+describe('an incomplete file', () => {
+  test('is used at once if it is valid', async () => {
     const rig = await start();
     rig.files.put('a', manifest('one'), { fresh: true });
     await rig.change();
@@ -569,7 +566,7 @@ describe('a file that is being written', () => {
     await rig.stop();
   });
 
-  test('has its faults reported only when it stays that way', async () => {
+  test('has its faults reported only if they persist', async () => {
     const rig = await start();
     rig.files.put('a', 'apiVersion: v1\nkind: P', { fresh: true });
     await rig.change();
@@ -612,7 +609,7 @@ describe('a file that is being written', () => {
 });
 
 describe('the path', () => {
-  test('that does not exist is an empty set, told once; when it comes, its pods come', async () => {
+  test('that does not exist is an empty set and logged once; its pods follow when it is created', async () => {
     const rig = await start((files) => {
       files.listing = 'missing';
       files.put('a', manifest('one'));
@@ -626,7 +623,7 @@ describe('the path', () => {
     await rig.stop();
   });
 
-  test('that disappears takes its pods with it', async () => {
+  test('that is removed removes its pods', async () => {
     const rig = await start((files) => files.put('a', manifest('one')));
     rig.files.listing = 'missing';
     await rig.change();
@@ -641,7 +638,7 @@ describe('the path', () => {
     ['that cannot be listed', new KubeletError('forbidden', 'ManifestUnreadable', 'permission denied')],
     ['that is a device', 'other'],
   ] as const)
-    test(`${name} says nothing about pods`, async () => {
+    test(`${name} publishes no set`, async () => {
       const rig = await start((files) => {
         files.listing = listing;
       });
@@ -651,7 +648,7 @@ describe('the path', () => {
       await rig.stop();
     });
 
-  test('that cannot be watched is said once and still rescanned', async () => {
+  test('that cannot be watched is logged once and rescanned', async () => {
     const rig = await start();
     for (let round = 0; round < 3; round++)
       for (const watcher of rig.files.watchers) watcher.onError(new Error('no more watches'));
@@ -664,7 +661,7 @@ describe('the path', () => {
     await rig.stop();
   });
 
-  test('that answers slowly is said once; the start waits for it', async () => {
+  test('that is slow to list is logged once, and start waits for it', async () => {
     let release = (): void => undefined;
     const rig = await start((files) => {
       files.put('a', manifest('one'));
@@ -682,8 +679,8 @@ describe('the path', () => {
   });
 });
 
-describe('a manifest that is read slowly', () => {
-  /** Work that ends when the test says so; by the order of its beginning. */
+describe('a manifest that decodes slowly', () => {
+  /** Work that ends under the control of the test, in order of its start. */
   function held(): { slow: (bytes: Uint8Array) => SlowWork | undefined; work: HeldWork[] } {
     const work: HeldWork[] = [];
     const slow: SlowWork = (make, signal) =>
@@ -701,7 +698,7 @@ describe('a manifest that is read slowly', () => {
   const slowly = (name: string): string => `# slow\n${manifest(name)}`;
   const tooSlow = new KubeletError('timeout', 'ManifestTooSlow', 'takes too long to read: over 20 s');
 
-  test('is waited for by the first set, which has to be whole', async () => {
+  test('delays the first set, which must be complete', async () => {
     const { slow, work } = held();
     const rig = await start((files) => {
       files.put('a', slowly('big'));
@@ -717,7 +714,7 @@ describe('a manifest that is read slowly', () => {
     await rig.stop();
   });
 
-  test('keeps neither others nor its own last version from running', async () => {
+  test('delays neither other manifests nor its own last version', async () => {
     const { slow, work } = held();
     const rig = await start((files) => files.put('a', manifest('one')), slow);
     rig.files.put('a', slowly('two'));
@@ -734,7 +731,7 @@ describe('a manifest that is read slowly', () => {
     await rig.stop();
   });
 
-  test('is given up when it changes or goes', async () => {
+  test('is aborted when it changes or is removed', async () => {
     const { slow, work } = held();
     const rig = await start(undefined, slow);
     rig.files.put('a', slowly('one'));
@@ -750,7 +747,7 @@ describe('a manifest that is read slowly', () => {
     await rig.stop();
   });
 
-  test('and takes too long is a fault of its own, tried again after ten minutes or when it changes', async () => {
+  test('and times out is a fault, retried after ten minutes or on a change', async () => {
     const { slow, work } = held();
     const rig = await start((files) => {
       files.put('a', slowly('one'));
@@ -775,7 +772,7 @@ describe('a manifest that is read slowly', () => {
     await rig.stop();
   });
 
-  test('and takes too long goes on as it was', async () => {
+  test('and times out keeps its last version', async () => {
     const { slow, work } = held();
     const rig = await start((files) => files.put('a', manifest('one')), slow);
     rig.files.put('a', slowly('two'));
@@ -789,7 +786,7 @@ describe('a manifest that is read slowly', () => {
     await rig.stop();
   });
 
-  test('and whose reader breaks down is tried again at the next look', async () => {
+  test('and whose worker crashes is retried in the next scan', async () => {
     const { slow, work } = held();
     const rig = await start((files) => files.put('a', slowly('one')), slow);
     await rig.clock.settle();
@@ -803,7 +800,7 @@ describe('a manifest that is read slowly', () => {
     await rig.stop();
   });
 
-  test('is ended by a stop, and no set without it is published', async () => {
+  test('is aborted by a stop, and no set without it is published', async () => {
     const { slow, work } = held();
     const rig = await start((files) => files.put('a', slowly('one')), slow);
     await rig.clock.settle();
@@ -826,7 +823,7 @@ describe('stopping', () => {
     expect(rig.sets).toEqual([[]]);
   });
 
-  test('before the first look has ended does not wait for it', async () => {
+  test('before the first scan has ended does not wait for it', async () => {
     const rig = await start((files) => {
       files.stalled = new Promise(() => undefined);
     });
@@ -840,7 +837,7 @@ describe('stopping', () => {
     expect(stopped).toBe(false);
   });
 
-  test('and starting anew gives the same pods with the same identities', async () => {
+  test('and starting again yields the same pods with the same UIDs', async () => {
     const put = (files: FakeFiles): void => {
       files.put('a', manifest('one'));
       files.put('b', manifest('two'));

@@ -14,8 +14,8 @@ interface Rig {
   readonly requests: ManifestRequest[];
   readonly lines: string[];
   readonly sets: (readonly Pod[])[];
-  /** What the server answers from now on; undefined: nothing, ever. */
-  answer: string | number | Error | undefined;
+  /** The response of the server; undefined: none. */
+  response: string | number | Error | undefined;
   names(): string[] | undefined;
   /** The time of the next request. */
   next(): Promise<void>;
@@ -40,7 +40,7 @@ function recorder(lines: string[]): Logger {
 }
 
 async function start(
-  answer: Rig['answer'],
+  response: Rig['response'],
   buildPods?: (signal: AbortSignal) => Promise<BuiltManifest>,
 ): Promise<Rig> {
   const clock = new FakeClock();
@@ -49,7 +49,7 @@ async function start(
   const sets: (readonly Pod[])[] = [];
   const get = async (request: ManifestRequest): Promise<ManifestResponse> => {
     requests.push(request);
-    const { answer: now } = rig;
+    const { response: now } = rig;
     if (now === undefined)
       return await new Promise((_resolve, reject) => {
         request.signal.addEventListener('abort', () => reject(request.signal.reason as Error));
@@ -84,7 +84,7 @@ async function start(
     requests,
     lines,
     sets,
-    answer,
+    response,
     names: () => sets.at(-1)?.map((pod) => (podRef(pod).split('/')[1] ?? '').replace(/-node-1$/, '')),
     next: () => clock.advance(httpCheckMs),
     stop: async () => {
@@ -106,7 +106,7 @@ function list(...pods: readonly string[]): string {
 }
 
 describe('the http source publishes', () => {
-  const answers: readonly (readonly [string, string, readonly string[]])[] = [
+  const responses: readonly (readonly [string, string, readonly string[]])[] = [
     ['one pod in JSON', pod('one'), ['one']],
     [
       'one pod in YAML',
@@ -117,16 +117,16 @@ describe('the http source publishes', () => {
     ['an empty list', list(), []],
     ['several documents', `${pod('one')}\n${pod('two')}`, ['one', 'two']],
   ];
-  for (const [name, answer, want] of answers)
+  for (const [name, response, want] of responses)
     test(name, async () => {
-      const rig = await start(answer);
+      const rig = await start(response);
       expect(rig.sets).toHaveLength(1);
       expect(rig.names()).toEqual(want);
       expect(rig.lines).toEqual([]);
       await rig.stop();
     });
 
-  test('pods with the marks of their source', async () => {
+  test('pods with the annotations of their source', async () => {
     const rig = await start(pod('one'));
     expect(rig.sets[0]?.[0]).toMatchObject({
       metadata: {
@@ -140,19 +140,19 @@ describe('the http source publishes', () => {
     await rig.stop();
   });
 
-  test('changes, and nothing when nothing changed', async () => {
+  test('changes, and nothing if nothing changed', async () => {
     const rig = await start(pod('one'));
     await rig.next();
     await rig.next();
     expect(rig.requests).toHaveLength(3);
     expect(rig.sets).toHaveLength(1);
-    rig.answer = `${pod('one')}\n`;
+    rig.response = `${pod('one')}\n`;
     await rig.next();
     expect(rig.sets).toHaveLength(1);
-    rig.answer = pod('one', 'other');
+    rig.response = pod('one', 'other');
     await rig.next();
     expect(rig.sets).toHaveLength(2);
-    rig.answer = list();
+    rig.response = list();
     await rig.next();
     expect(rig.names()).toEqual([]);
     await rig.stop();
@@ -168,7 +168,7 @@ describe('the http source publishes', () => {
   });
 });
 
-test('the request carries headers, limit and deadline', async () => {
+test('sends headers, limit and deadline', async () => {
   const rig = await start(pod('one'));
   expect(rig.requests[0]).toMatchObject({
     url: 'https://user:secret@example.com/pods?token=t',
@@ -179,7 +179,7 @@ test('the request carries headers, limit and deadline', async () => {
   await rig.stop();
 });
 
-const failing: readonly (readonly [string, Rig['answer'], string])[] = [
+const failing: readonly (readonly [string, Rig['response'], string])[] = [
   [
     'no connection',
     new KubeletError('unavailable', 'HttpFailed', 'connection refused'),
@@ -194,24 +194,20 @@ const failing: readonly (readonly [string, Rig['answer'], string])[] = [
     '{"apiVersion": "v1", "kind": "Status"}',
     'line 1: kind "Status" (v1) is not supported here',
   ],
-  [
-    'a pod that is not valid',
-    pod('one', ''),
-    'pod default/one is invalid: spec.containers[0].image: Required value',
-  ],
-  ['a list whose only pod is not valid', list(pod('two', '')), 'pod default/two is invalid'],
+  ['an invalid pod', pod('one', ''), 'pod default/one is invalid: spec.containers[0].image: Required value'],
+  ['a list whose only pod is invalid', list(pod('two', '')), 'pod default/two is invalid'],
 ];
 
-describe('the last good pods stay', () => {
-  for (const [name, answer, reason] of failing)
-    test(`when the answer is ${name}, which is said once`, async () => {
+describe('the last good pods are kept', () => {
+  for (const [name, response, reason] of failing)
+    test(`and the failure is logged once if the response is ${name}`, async () => {
       const rig = await start(pod('one'));
-      rig.answer = answer;
+      rig.response = response;
       for (let round = 0; round < 4; round++) await rig.next();
       expect(rig.sets).toHaveLength(1);
       expect(rig.lines).toHaveLength(1);
       expect(rig.lines[0]).toContain(`E Failed to read pods from URL https://example.com/pods: ${reason}`);
-      rig.answer = pod('one');
+      rig.response = pod('one');
       await rig.next();
       await rig.next();
       expect(rig.sets).toHaveLength(1);
@@ -219,9 +215,9 @@ describe('the last good pods stay', () => {
       await rig.stop();
     });
 
-  test('beside a good pod that changed', async () => {
+  test('beside a changed good pod', async () => {
     const rig = await start(list(pod('one'), pod('two')));
-    rig.answer = list(pod('one', ''), pod('two', 'other'));
+    rig.response = list(pod('one', ''), pod('two', 'other'));
     await rig.next();
     expect(rig.names()?.sort()).toEqual(['one', 'two']);
     expect(rig.sets[1]?.map((each) => each.spec?.containers[0]?.image).sort()).toEqual(['i', 'other']);
@@ -229,36 +225,36 @@ describe('the last good pods stay', () => {
   });
 });
 
-describe('before the first good answer', () => {
-  for (const [name, answer] of failing)
-    test(`${name} says ${name === 'nothing' ? 'that there are no pods' : 'nothing about pods'}`, async () => {
-      const rig = await start(answer);
+describe('before the first good response', () => {
+  for (const [name, response] of failing)
+    test(`${name} publishes ${name === 'nothing' ? 'an empty set' : 'nothing'}`, async () => {
+      const rig = await start(response);
       await rig.next();
       expect(rig.sets).toEqual(name === 'nothing' ? [[]] : []);
-      rig.answer = pod('one');
+      rig.response = pod('one');
       await rig.next();
       expect(rig.names()).toEqual(['one']);
       await rig.stop();
     });
 });
 
-test('a server that fails in ever new ways does not flood the log', async () => {
+test('bounds the log for a server that fails in ever new ways', async () => {
   const rig = await start(pod('one'));
   for (let round = 0; round < 100; round++) {
-    rig.answer = 500 + round;
+    rig.response = 500 + round;
     await rig.next();
   }
   expect(rig.lines.length).toBeLessThan(10);
   await rig.stop();
 });
 
-test('secrets of the URL are not logged', async () => {
+test('does not log secrets of the URL', async () => {
   const rig = await start(500);
   expect(rig.lines.join('\n')).not.toMatch(/secret|token/);
   await rig.stop();
 });
 
-test('stopping gives up the request in flight and leaves no timer', async () => {
+test('aborts the request in flight on stop and leaves no timer', async () => {
   const rig = await start(undefined);
   await rig.stop();
   expect(rig.requests[0]?.signal.aborted).toBe(true);
@@ -267,7 +263,7 @@ test('stopping gives up the request in flight and leaves no timer', async () => 
   expect(rig.sets).toEqual([]);
 });
 
-test('an answer that takes too long to read is told once and tried again after ten minutes', async () => {
+test('logs a response that takes too long to decode once and retries after ten minutes', async () => {
   let attempts = 0;
   const rig = await start('a pod', async () => {
     attempts += 1;
@@ -282,7 +278,7 @@ test('an answer that takes too long to read is told once and tried again after t
   await rig.stop();
 });
 
-test('a stop ends the reading of an answer', async () => {
+test('aborts the decoding of a response on stop', async () => {
   let reading: AbortSignal | undefined;
   const rig = await start(
     'a pod',

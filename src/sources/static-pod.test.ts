@@ -30,7 +30,7 @@ function good(result: StaticPodResult): Pod {
 }
 
 describe('a static pod', () => {
-  test('gets its identity, its place and its marks', () => {
+  test('gets UID, name suffix, node and annotations', () => {
     const pod = good(make({ labels: { a: 'b' }, annotations: { c: 'd' } }));
     expect(pod.metadata).toEqual({
       name: 'web-node-1',
@@ -48,13 +48,13 @@ describe('a static pod', () => {
     expect(pod.status).toEqual({ phase: 'Pending' });
   });
 
-  test('keeps a UID and a namespace of its own', () => {
+  test('keeps its own UID and namespace', () => {
     const pod = good(make({ uid: 'mine', namespace: 'kube-system' }, {}, { computeHash: () => 'not asked' }));
     expect(pod.metadata).toMatchObject({ uid: 'mine', namespace: 'kube-system' });
     expect(pod.metadata?.annotations?.['kubernetes.io/config.hash']).toBe('mine');
   });
 
-  test('takes its name from the node’s in lower case, and the node’s own must be valid', () => {
+  test('appends the node’s name in lower case, which must be valid', () => {
     const result = make({}, {}, { nodeName: 'Node-1' });
     expect(result).toEqual({
       ok: false,
@@ -62,7 +62,7 @@ describe('a static pod', () => {
     });
   });
 
-  test('has its UID made from the pod with defaults, as written, before any mark', () => {
+  test('has a UID of the defaulted pod, before suffix and annotations', () => {
     let seen: unknown;
     const resources = { limits: { cpu: '0.5' } };
     const pod = good(
@@ -100,7 +100,7 @@ describe('a static pod', () => {
     });
   });
 
-  test('has its amounts of resources rounded up to thousandths after its UID is made', () => {
+  test('has its resources rounded up to milli after the UID is computed', () => {
     let hashed: Pod | undefined;
     const resources = { limits: { cpu: '5n', memory: '0.5Gi' } };
     const pod = good(
@@ -132,7 +132,7 @@ describe('a static pod', () => {
     expect(pod.spec?.volumes?.[0]?.emptyDir).toEqual({ sizeLimit: '1Ki' });
   });
 
-  test('keeps what the manifest says of its status, but is pending', () => {
+  test('keeps the status of the manifest, but is Pending', () => {
     const manifest: Pod = {
       metadata: { name: 'a' },
       spec: { containers: [{ name: 'c', image: 'i' }] },
@@ -149,23 +149,27 @@ describe('a static pod', () => {
   ])[] = [
     ['none', undefined, [always]],
     ['another', [{ key: 'a', operator: 'Exists' }], [{ key: 'a', operator: 'Exists' }, always]],
-    ['the same', [always, { key: 'a', operator: 'Exists' }], [always, { key: 'a', operator: 'Exists' }]],
-    ['the same for a while', [{ ...always, tolerationSeconds: 5 }], [always]],
-    ['one for all effects', [{ operator: 'Exists' }], [{ operator: 'Exists' }, always]],
+    [
+      'the same toleration',
+      [always, { key: 'a', operator: 'Exists' }],
+      [always, { key: 'a', operator: 'Exists' }],
+    ],
+    ['the same with tolerationSeconds', [{ ...always, tolerationSeconds: 5 }], [always]],
+    ['a toleration of all effects', [{ operator: 'Exists' }], [{ operator: 'Exists' }, always]],
   ];
   for (const [name, given, want] of tolerations)
-    test(`tolerates a node in trouble, when its manifest tolerates: ${name}`, () =>
+    test(`tolerates NoExecute taints if its manifest has: ${name}`, () =>
       expect(good(make({}, given === undefined ? {} : { tolerations: given })).spec?.tolerations).toEqual(
         want,
       ));
 
-  test('from a URL tolerates what its manifest says', () => {
+  test('from a URL has only the tolerations of its manifest', () => {
     const pod = good(make({}, {}, { source: 'http', origin: 'http://x' }));
     expect(pod.spec?.tolerations).toBeUndefined();
     expect(pod.metadata?.annotations?.['kubernetes.io/config.source']).toBe('http');
   });
 
-  test('is refused with all that is wrong with it', () => {
+  test('is rejected with all violations', () => {
     const result = make({ name: 'A' }, { containers: [], serviceAccountName: 'x' });
     expect(result).toEqual({
       ok: false,
@@ -178,7 +182,7 @@ describe('a static pod', () => {
   });
 });
 
-describe('what needs an API server is refused', () => {
+describe('rejects references to API objects', () => {
   const withEnv = (valueFrom: object): object => ({
     containers: [{ name: 'c', image: 'i', env: [{ name: 'A', valueFrom }] }],
   });
@@ -193,9 +197,9 @@ describe('what needs an API server is refused', () => {
     },
   };
   const cases: readonly (readonly [string, object, string])[] = [
-    ['an account', { serviceAccountName: 'x' }, 'serviceaccounts'],
-    ['an account by its old name', { serviceAccount: 'x' }, 'serviceaccounts'],
-    ['a secret for pulls', { imagePullSecrets: [{ name: 'x' }] }, 'secrets'],
+    ['a service account', { serviceAccountName: 'x' }, 'serviceaccounts'],
+    ['a service account in the deprecated field', { serviceAccount: 'x' }, 'serviceaccounts'],
+    ['an image pull secret', { imagePullSecrets: [{ name: 'x' }] }, 'secrets'],
     ['a variable from a secret', withEnv({ secretKeyRef: { name: 'x', key: 'k' } }), 'secrets'],
     ['variables from a secret', withEnvFrom({ secretRef: { name: 'x' } }), 'secrets'],
     ['a secret volume', withVolume({ secret: { secretName: 'x' } }), 'secrets'],
@@ -216,7 +220,11 @@ describe('what needs an API server is refused', () => {
       withVolume({ glusterfs: { endpoints: 'e', path: 'p' } }),
       'endpoints (via glusterFS volumes)',
     ],
-    ['a claim', withVolume({ persistentVolumeClaim: { claimName: 'x' } }), 'persistentvolumeclaims'],
+    [
+      'a persistent volume claim',
+      withVolume({ persistentVolumeClaim: { claimName: 'x' } }),
+      'persistentvolumeclaims',
+    ],
     [
       'an ephemeral volume',
       withVolume({ ephemeral: claim }),
@@ -234,7 +242,7 @@ describe('what needs an API server is refused', () => {
       expect(make({}, spec)).toEqual({ ok: false, violations: [`static pods may not reference ${want}`] }),
     );
 
-  test('a token, which also needs an account', () => {
+  test('a service account token', () => {
     expect(make({}, projected({ serviceAccountToken: { path: 't' } }))).toMatchObject({
       violations: [
         expect.anything(),
@@ -245,7 +253,7 @@ describe('what needs an API server is refused', () => {
 
   const free = [
     ['an emptyDir', withVolume({ emptyDir: {} })],
-    ['a path of the host', withVolume({ hostPath: { path: '/' } })],
+    ['a hostPath', withVolume({ hostPath: { path: '/' } })],
     [
       'the pod’s own fields',
       projected({ downwardAPI: { items: [{ path: 'p', fieldRef: { fieldPath: 'metadata.name' } }] } }),
@@ -254,7 +262,7 @@ describe('what needs an API server is refused', () => {
   ] as const;
   for (const [name, spec] of free) test(`but not ${name}`, () => expect(make({}, spec).ok).toBe(true));
 
-  test('but where references are allowed, only what the kubelet cannot follow', () => {
+  test('but only those the kubelet cannot watch if references are allowed', () => {
     const allow = { forbidApiReferences: false };
     expect(make({}, { serviceAccountName: 'x' }, allow).ok).toBe(true);
     expect(make({}, withVolume({ secret: { secretName: 'x' } }), allow).ok).toBe(true);

@@ -260,7 +260,7 @@ describe('gates of conditions', () => {
 });
 
 test('a resize that waits and one under way are told before the kubelet’s own conditions, with their own times', () => {
-  const told = { message: 'full', generation: 3, sinceMs: 0, toldMs: 60_000 };
+  const told = { message: 'full', generation: 3, sinceMs: 0, updatedMs: 60_000 };
   const resize = {
     pending: { ...told, reason: 'Deferred' },
     inProgress: { ...told, reason: '', message: '', generation: 2 },

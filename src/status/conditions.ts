@@ -77,7 +77,7 @@ function resizeCondition(
       type,
       observedGeneration: tracks && told.generation !== 0 ? told.generation : undefined,
       status: 'True',
-      lastProbeTime: apiTime(told.toldMs),
+      lastProbeTime: apiTime(told.updatedMs),
       lastTransitionTime: apiTime(told.sinceMs),
       reason: nonEmpty(told.reason),
       message: nonEmpty(told.message),

@@ -179,8 +179,8 @@ export class FakeVolumeHost implements VolumeHost {
     this.mounts.push({ path: target, fsType: 'ext4', options: `${volumePath}/${subPath}` });
   }
 
-  async answers(path: string): Promise<boolean> {
-    await this.#recordCall('answers', path);
+  async isResponsive(path: string): Promise<boolean> {
+    await this.#recordCall('isResponsive', path);
     return true;
   }
 

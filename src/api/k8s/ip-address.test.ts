@@ -25,7 +25,7 @@ const canonical = [
   ['1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:102:304'],
 ] as const;
 
-const refused = [
+const rejected = [
   '',
   ' ',
   'blah',
@@ -59,7 +59,7 @@ describe('parseIp', () => {
       expect(parseIp(text)).toMatchObject({ text: want, family: want.includes(':') ? 6 : 4 });
     });
   }
-  for (const text of refused) {
+  for (const text of rejected) {
     test(`rejects "${text}"`, () => {
       expect(parseIp(text)).toBeUndefined();
     });

@@ -9,7 +9,7 @@ export interface ResizeCondition {
   /** When the reason last changed. */
   readonly sinceMs: number;
   /** When any field last changed. */
-  readonly toldMs: number;
+  readonly updatedMs: number;
 }
 
 export interface ResizeConditions {

@@ -3,7 +3,7 @@ import type { PodSandboxStatus } from '../cri/generated/runtime/v1/api.ts';
 
 export interface StartedPod {
   readonly sandboxId: string;
-  /** The runtime's answer after creation; undefined if the pass did not need it. */
+  /** the runtime's response after creation; undefined if the pass did not need it. */
   readonly sandbox: PodSandboxStatus | undefined;
   readonly containerIds: readonly string[];
 }

@@ -152,7 +152,7 @@ export interface VolumeHost {
   /** Unmounts it and removes its empty directory below the plugins' directory, if they exist. */
   unmountDevice(target: string): Promise<void>;
   /** Whether a stat of the path, in another process, returns within the signal. */
-  answers(path: string, signal: AbortSignal): Promise<boolean>;
+  isResponsive(path: string, signal: AbortSignal): Promise<boolean>;
   /** Removes a directory with its content, if it exists. `conflict` if anything is mounted in it. */
   removeTree(path: string): Promise<void>;
   /** unmount(), then removeTree(). */

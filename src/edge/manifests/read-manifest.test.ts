@@ -30,7 +30,7 @@ async function stamp(path: string): Promise<string> {
 }
 
 describe('listManifests', () => {
-  test('sees files, directories, pipes, links that lead somewhere and links that do not, in order', async () => {
+  test('lists files, directories, pipes, links and dangling links in order', async () => {
     await writeFile(join(root, 'b'), '');
     await writeFile(join(root, '.hidden'), '');
     await mkdir(join(root, 'a-directory'));
@@ -48,7 +48,7 @@ describe('listManifests', () => {
     ]);
   });
 
-  test('takes one file, nothing, and something else for what they are', async () => {
+  test('reports a single file, a missing path and a path of another type', async () => {
     await writeFile(join(root, 'file'), '');
     expect(await kinds(join(root, 'file'))).toEqual(['file file']);
     expect(await kinds(join(root, 'nothing'))).toBe('missing');
@@ -56,7 +56,7 @@ describe('listManifests', () => {
     expect(await kinds('/dev/null')).toBe('other');
   });
 
-  test('gives another stamp after every kind of change, and the same without one', async () => {
+  test('changes the stamp on every kind of change, and only then', async () => {
     const path = join(root, 'file');
     await writeFile(path, '1');
     const stamps = [await stamp(path)];
@@ -76,7 +76,7 @@ describe('listManifests', () => {
 });
 
 describe('readManifestFile', () => {
-  test('reads content, stamp and the time of the last change', async () => {
+  test('reads content, stamp and modification time', async () => {
     const path = join(root, 'file');
     await writeFile(path, 'content');
     const { bytes, changedAtMs, stamp: read } = await readManifestFile(path, 100);
@@ -85,7 +85,7 @@ describe('readManifestFile', () => {
     expect(Math.abs(Date.now() - changedAtMs)).toBeLessThan(5000);
   });
 
-  test('reads an empty file, and one whose size is not known beforehand', async () => {
+  test('reads an empty file and one of unknown size', async () => {
     await writeFile(join(root, 'empty'), '');
     expect((await readManifestFile(join(root, 'empty'), 100)).bytes).toHaveLength(0);
     const proc = await readManifestFile('/proc/self/status', 100_000);
@@ -105,11 +105,11 @@ describe('readManifestFile', () => {
       else await expect(read).rejects.toThrow(`it is larger than ${limit} bytes`);
     });
 
-  test('a file whose size is not known is still held to the limit', async () => {
+  test('applies the limit to a file of unknown size', async () => {
     await expect(readManifestFile('/proc/self/status', 10)).rejects.toThrow('larger than 10 bytes');
   });
 
-  test('refuses what is not a regular file without waiting', async () => {
+  test('rejects a file that is not regular without blocking', async () => {
     execFileSync('mkfifo', [join(root, 'pipe')]);
     const server = createServer().listen(join(root, 'socket'));
     await new Promise((resolve) => server.once('listening', resolve));
@@ -121,14 +121,17 @@ describe('readManifestFile', () => {
     }
   });
 
-  test('says not-found for a file that is not there', async () => {
+  test('rejects with not-found for a missing file', async () => {
     const err = await readManifestFile(join(root, 'nothing'), 1).catch((caught: unknown) => caught);
     expect(isKind(err, 'not-found')).toBe(true);
   });
 
-  test.skipIf(process.getuid?.() === 0)('says forbidden for a file without read permission', async () => {
-    await writeFile(join(root, 'file'), '', { mode: 0 });
-    const err = await readManifestFile(join(root, 'file'), 1).catch((caught: unknown) => caught);
-    expect(isKind(err, 'forbidden')).toBe(true);
-  });
+  test.skipIf(process.getuid?.() === 0)(
+    'rejects with forbidden for a file without read permission',
+    async () => {
+      await writeFile(join(root, 'file'), '', { mode: 0 });
+      const err = await readManifestFile(join(root, 'file'), 1).catch((caught: unknown) => caught);
+      expect(isKind(err, 'forbidden')).toBe(true);
+    },
+  );
 });

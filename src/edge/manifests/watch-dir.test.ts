@@ -1,4 +1,4 @@
-// On a real temporary directory: every way in which a directory, a file or a link can change must be told.
+// On a real temporary directory: every change of a directory, a file or a link must be reported.
 import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,25 +23,25 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-interface Told {
+interface Reports {
   count: number;
   readonly errors: unknown[];
-  /** Waits until something is told that was not told yet; how long it took. */
+  /** Waits for a report that was not awaited yet. Returns how long it took. */
   next(): Promise<number>;
-  /** Waits until nothing has been told for a while. */
+  /** Waits until there was no report for a while. */
   quiet(): Promise<void>;
 }
 
-function follow(path: string, clock: Clock = realClock, removed?: WatchOptions['removed']): Told {
+function follow(path: string, clock: Clock = realClock, removed?: WatchOptions['removed']): Reports {
   const errors: unknown[] = [];
   let wake: () => void = () => undefined;
   let taken = 0;
-  const told: Told = {
+  const reports: Reports = {
     count: 0,
     errors,
     next: async () => {
       const sinceMs = realClock.monotonic();
-      while (told.count === taken) {
+      while (reports.count === taken) {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -52,18 +52,18 @@ function follow(path: string, clock: Clock = realClock, removed?: WatchOptions['
         });
         await woken;
         timer.cancel();
-        if (late) throw new Error('not told within 3 s');
+        if (late) throw new Error('no report within 3 s');
       }
-      taken = told.count;
+      taken = reports.count;
       return realClock.monotonic() - sinceMs;
     },
     quiet: async () => {
       let seen = -1;
-      while (seen !== told.count) {
-        seen = told.count;
+      while (seen !== reports.count) {
+        seen = reports.count;
         await realClock.sleep(60);
       }
-      taken = told.count;
+      taken = reports.count;
     },
   };
   open.push(
@@ -71,21 +71,21 @@ function follow(path: string, clock: Clock = realClock, removed?: WatchOptions['
       path,
       clock,
       onChange: () => {
-        told.count += 1;
+        reports.count += 1;
         wake();
       },
       onError: (err) => errors.push(err),
       ...(removed && { removed }),
     }),
   );
-  return told;
+  return reports;
 }
 
-async function settled(path: string): Promise<Told> {
-  const told = follow(path);
-  await told.next();
-  await told.quiet();
-  return told;
+async function settled(path: string): Promise<Reports> {
+  const reports = follow(path);
+  await reports.next();
+  await reports.quiet();
+  return reports;
 }
 
 type Step = () => Promise<unknown>;
@@ -115,7 +115,7 @@ const cases: readonly (readonly [string, { path?: string; before?: Step; change:
     { before: () => writeFile(join(root, 'm/a'), '1'), change: () => unlink(join(root, 'm/a')) },
   ],
   [
-    'a dot name is linked elsewhere',
+    'a dot name is relinked',
     {
       before: async () => {
         await mkdir(join(root, 'm/..1'));
@@ -157,7 +157,7 @@ const cases: readonly (readonly [string, { path?: string; before?: Step; change:
     },
   ],
   [
-    'the directory is a link, and a file comes into its target',
+    'the directory is a link, and a file is created in its target',
     {
       path: 'link',
       before: () => symlink('m', join(root, 'link')),
@@ -181,63 +181,63 @@ const cases: readonly (readonly [string, { path?: string; before?: Step; change:
   ],
 ];
 
-describe('watchPath tells when', () => {
+describe('watchPath reports when', () => {
   for (const [name, { path = 'm', before, change }] of cases)
     test(name, async () => {
       await mkdir(join(root, 'm'));
       await before?.();
-      const told = await settled(join(root, path));
+      const reports = await settled(join(root, path));
       await change();
-      expect(await told.next()).toBeLessThan(1000);
-      expect(told.errors).toEqual([]);
+      expect(await reports.next()).toBeLessThan(1000);
+      expect(reports.errors).toEqual([]);
     });
 
-  test('a file comes after the directory was replaced, and after it was made anew', async () => {
+  test('a file is created after the directory was replaced or recreated', async () => {
     const directory = join(root, 'm');
     await mkdir(directory);
-    const told = await settled(directory);
+    const reports = await settled(directory);
     for (const round of [1, 2, 3]) {
       await rm(directory, { recursive: true });
-      if (round === 2) await told.quiet();
+      if (round === 2) await reports.quiet();
       await mkdir(directory);
-      await told.next();
-      await told.quiet();
+      await reports.next();
+      await reports.quiet();
       await writeFile(join(directory, 'a'), '1');
-      await told.next();
-      await told.quiet();
+      await reports.next();
+      await reports.quiet();
     }
-    expect(told.errors).toEqual([]);
+    expect(reports.errors).toEqual([]);
   });
 
-  test('a linked directory leads elsewhere, and then only there', async () => {
+  test('a linked directory is relinked, and from then on only changes of the new target', async () => {
     await mkdir(join(root, 'one'));
     await mkdir(join(root, 'two'));
     await symlink('one', join(root, 'm'));
-    const told = await settled(join(root, 'm'));
+    const reports = await settled(join(root, 'm'));
     await symlink('two', join(root, 'next'));
     await rename(join(root, 'next'), join(root, 'm'));
-    await told.next();
-    await told.quiet();
+    await reports.next();
+    await reports.quiet();
     await writeFile(join(root, 'two/a'), '1');
-    await told.next();
-    await told.quiet();
-    const before = told.count;
+    await reports.next();
+    await reports.quiet();
+    const before = reports.count;
     await writeFile(join(root, 'one/a'), '1');
     await realClock.sleep(100);
-    expect(told.count).toBe(before);
+    expect(reports.count).toBe(before);
   });
 
   test('the path is created while the watch is being set up', async () => {
     for (let round = 0; round < 20; round++) {
       const directory = join(root, `m${round}`);
-      const told = follow(directory);
-      // Somewhere between the look for what to watch and the watch itself.
+      const reports = follow(directory);
+      // Somewhere between the search for directories to watch and the watch itself.
       for (let turn = 0; turn < round % 5; turn++) await new Promise((resolve) => setImmediate(resolve));
       await mkdir(directory);
-      await told.next();
-      await told.quiet();
+      await reports.next();
+      await reports.quiet();
       await writeFile(join(directory, 'a'), '1');
-      expect(await told.next()).toBeLessThan(3000);
+      expect(await reports.next()).toBeLessThan(3000);
     }
   });
 
@@ -251,12 +251,12 @@ describe('watchPath tells when', () => {
       rmSync(join(root, 'other'), { recursive: true, force: true });
       return { close: () => undefined };
     };
-    const told = follow(join(root, 'm'), realClock, { collect });
-    await told.next();
-    await told.quiet();
+    const reports = follow(join(root, 'm'), realClock, { collect });
+    await reports.next();
+    await reports.quiet();
     await mkdir(join(root, 'other'));
     await writeFile(join(root, 'other/a'), '2');
-    await told.next();
+    await reports.next();
   });
 
   test('the target of a new link changes before it is watched', async () => {
@@ -264,81 +264,81 @@ describe('watchPath tells when', () => {
     await mkdir(join(root, 'other'));
     for (const name of ['a', 'b']) await writeFile(join(root, 'other', name), '1');
     await symlink('../other/a', join(root, 'm/a'));
-    const told = await settled(join(root, 'm'));
+    const reports = await settled(join(root, 'm'));
     await symlink('../other/b', join(root, 'm/b'));
-    await told.next();
+    await reports.next();
     // Links are followed when a burst of changes is over.
     await writeFile(join(root, 'other/b'), '2');
-    expect(await told.next()).toBeLessThan(1000);
+    expect(await reports.next()).toBeLessThan(1000);
   });
 
   test('parents are created one by one down to the file', async () => {
-    const told = await settled(join(root, 'x/y/z'));
+    const reports = await settled(join(root, 'x/y/z'));
     await mkdir(join(root, 'x'));
-    await told.next();
-    await told.quiet();
+    await reports.next();
+    await reports.quiet();
     await mkdir(join(root, 'x/y/z'), { recursive: true });
-    await told.next();
-    await told.quiet();
+    await reports.next();
+    await reports.quiet();
     await writeFile(join(root, 'x/y/z/a'), '1');
-    await told.next();
+    await reports.next();
   });
 });
 
 describe('watchPath', () => {
-  test('tells of a rename within 25 ms', async () => {
+  test('reports a rename within 25 ms', async () => {
     await mkdir(join(root, 'm'));
-    const told = await settled(join(root, 'm'));
+    const reports = await settled(join(root, 'm'));
     const times: number[] = [];
     for (let round = 0; round < 9; round++) {
       await writeFile(join(root, 'new'), `${round}`);
       await rename(join(root, 'new'), join(root, `m/${round}`));
-      times.push(await told.next());
-      await told.quiet();
+      times.push(await reports.next());
+      await reports.quiet();
     }
-    // The best of them: on a busy machine any round may be late.
+    // The best round: on a loaded machine any of them may be late.
     expect(Math.min(...times)).toBeLessThan(25);
   });
 
-  test('gathers the events of a burst, but not for ever', async () => {
+  test('coalesces the events of a burst, for a bounded time', async () => {
     await mkdir(join(root, 'm'));
     const clock = new FakeClock();
-    const told = follow(join(root, 'm'), clock);
-    await told.next();
+    const reports = follow(join(root, 'm'), clock);
+    await reports.next();
     await clock.advance(10);
     await realClock.sleep(50);
-    const before = told.count;
+    const before = reports.count;
     for (let index = 0; index < 30; index++) await writeFile(join(root, `m/${index}`), '1');
     await realClock.sleep(100);
-    expect(told.count).toBe(before);
+    expect(reports.count).toBe(before);
     await clock.advance(15);
-    expect(told.count).toBe(before + 1);
-    // Never quiet for as long as it would take.
+    expect(reports.count).toBe(before + 1);
+    // Never quiet for the full delay.
     for (let round = 0; round < 20; round++) {
       await writeFile(join(root, 'm/0'), `${round}`);
       await realClock.sleep(10);
       await clock.advance(10);
     }
-    expect(told.count).toBeGreaterThan(before + 1);
+    expect(reports.count).toBeGreaterThan(before + 1);
   });
 
-  test('does not tell of neighbours of the path', async () => {
+  test('does not report siblings of the path', async () => {
     await mkdir(join(root, 'm'));
-    const told = await settled(join(root, 'm'));
-    const before = told.count;
+    const reports = await settled(join(root, 'm'));
+    const before = reports.count;
     await writeFile(join(root, 'neighbour'), '1');
     await realClock.sleep(80);
-    expect(told.count).toBe(before);
+    expect(reports.count).toBe(before);
   });
 
-  test('tells nothing after close', async () => {
+  test('reports nothing after close', async () => {
     await mkdir(join(root, 'm'));
-    const told = await settled(join(root, 'm'));
+    const reports = await settled(join(root, 'm'));
     await writeFile(join(root, 'm/a'), '1');
     for (const watcher of open) watcher.close();
-    // On a busy machine it may have been told before it was closed.
-    const before = told.count;
+    // On a loaded machine the report may precede the close.
+    const before = reports.count;
     await realClock.sleep(80);
-    expect(told.count).toBe(before);
+    expect(reports.count).toBe(before);
   });
 });

@@ -78,11 +78,11 @@ test('kills a hanging command and its children on abort, without waiting for the
 test('checks a server from another process, and treats a timeout as no response', async () => {
   const hanging = await filesWith('sleep 1000');
   const deadline = new AbortController();
-  const answer = hanging.answers(target, deadline.signal);
+  const answer = hanging.isResponsive(target, deadline.signal);
   deadline.abort(new Error('too long'));
   expect(await answer).toBe(false);
-  expect(await (await filesWith('exit 1')).answers(target, new AbortController().signal)).toBe(false);
-  expect(await (await filesWith('exit 0')).answers(target, new AbortController().signal)).toBe(true);
+  expect(await (await filesWith('exit 1')).isResponsive(target, new AbortController().signal)).toBe(false);
+  expect(await (await filesWith('exit 0')).isResponsive(target, new AbortController().signal)).toBe(true);
 });
 
 test.runIf(canMount)('detaches a mount that umount cannot unmount', async () => {

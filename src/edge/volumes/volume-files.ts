@@ -232,7 +232,7 @@ export class VolumeFiles implements VolumeHost {
     };
   }
 
-  async answers(path: string, signal: AbortSignal): Promise<boolean> {
+  async isResponsive(path: string, signal: AbortSignal): Promise<boolean> {
     try {
       await runCommand(this.#commands.stat, ['--', path], signal);
       return true;

@@ -108,7 +108,7 @@ export class PodResizeConditions implements Store {
       message,
       generation,
       sinceMs: before?.reason === reason ? before.sinceMs : nowMs,
-      toldMs: nowMs,
+      updatedMs: nowMs,
     };
   }
 }
@@ -133,6 +133,6 @@ function fromApi(
     message: found.message ?? '',
     generation: found.observedGeneration ?? 0,
     sinceMs: time(found.lastTransitionTime),
-    toldMs: time(found.lastProbeTime),
+    updatedMs: time(found.lastProbeTime),
   };
 }

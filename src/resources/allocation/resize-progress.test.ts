@@ -77,13 +77,13 @@ test('conditions: told once, a time moves with the reason, a generation stays wi
     message: 'fuller',
     generation: 2,
     sinceMs: 1_000,
-    toldMs: 2_000,
+    updatedMs: 2_000,
   });
   store.begin(uid, 3);
   store.setInProgress(uid, { reason: 'Error', message: 'no', generation: 4 });
   store.setInProgress(uid, { reason: '', message: '', generation: 5 });
   expect(store.get(uid)).toEqual({
-    inProgress: { reason: 'Error', message: 'no', generation: 3, sinceMs: 2_000, toldMs: 2_000 },
+    inProgress: { reason: 'Error', message: 'no', generation: 3, sinceMs: 2_000, updatedMs: 2_000 },
   });
   store.begin(uid, 6);
   expect(store.get(uid)?.inProgress).toMatchObject({ reason: '', generation: 6 });
@@ -113,7 +113,7 @@ test('conditions of an earlier life are taken over', () => {
       message: '',
       generation: 4,
       sinceMs: Date.parse(lastTransitionTime),
-      toldMs: 0,
+      updatedMs: 0,
     },
   });
 });

@@ -7,12 +7,12 @@ function decode(text: string): ReturnType<typeof decodeManifest> {
 
 const head = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n';
 
-/** The reasons why a text gives no pod; empty when it gives some. */
+/** The faults of a text without pods; empty if it has any. */
 function reasons(text: string): readonly string[] {
   return decode(text).faults.map((fault) => fault.reason);
 }
 
-describe('a manifest gives pods', () => {
+describe('decodes', () => {
   const shapes: readonly (readonly [string, string, readonly string[]])[] = [
     ['a YAML pod', head, ['web']],
     ['a JSON pod', '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}}', ['web']],
@@ -27,14 +27,14 @@ describe('a manifest gives pods', () => {
       ['a', 'b'],
     ],
     [
-      'several YAML documents, with empty ones between',
+      'several YAML documents with empty ones in between',
       `---\n# nothing\n---\n${head}---\n---\n${head.replace('web', 'db')}...\n`,
       ['web', 'db'],
     ],
     ['a byte order mark', `\ufeff${head}`, ['web']],
-    ['Windows line ends', head.replaceAll('\n', '\r\n'), ['web']],
+    ['Windows line endings', head.replaceAll('\n', '\r\n'), ['web']],
     [
-      'a PodList whose items say nothing of themselves',
+      'a PodList whose items have no kind',
       'apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n- metadata: {name: b}\n',
       ['a', 'b'],
     ],
@@ -53,7 +53,7 @@ describe('a manifest gives pods', () => {
       expect(pods.map((pod) => pod.metadata?.name)).toEqual(names);
     });
 
-  test('as the manifest has it, with nothing added but its kind', () => {
+  test('adds only apiVersion and kind', () => {
     const { pods } = decode(
       `${head}spec: {containers: [{name: a, image: b, ports: [{containerPort: 80}]}]}\n`,
     );
@@ -68,15 +68,15 @@ describe('a manifest gives pods', () => {
   });
 });
 
-describe('values are taken as the API takes them', () => {
+describe('values are decoded as in the API', () => {
   const values: readonly (readonly [string, string, unknown])[] = [
-    ['a field that is null is not given', 'hostNetwork: null\nvolumes: ~\nhostname:', {}],
+    ['a null field is absent', 'hostNetwork: null\nvolumes: ~\nhostname:', {}],
     [
       'null in a list is an empty item',
       'volumes: [null]\nhostAliases: [{hostnames: [~]}]',
       { volumes: [{}], hostAliases: [{ hostnames: [''] }] },
     ],
-    ['null as the value of a map is empty', 'nodeSelector: {a: }', { nodeSelector: { a: '' } }],
+    ['a null value of a map is empty', 'nodeSelector: {a: }', { nodeSelector: { a: '' } }],
     [
       'YAML 1.1 booleans',
       'hostNetwork: yes\nhostPID: On\nhostIPC: n',
@@ -92,16 +92,12 @@ describe('values are taken as the API takes them', () => {
       'priority: 1_000\nterminationGracePeriodSeconds: 3e1',
       { priority: 1000, terminationGracePeriodSeconds: 30 },
     ],
+    ['the largest int64', 'activeDeadlineSeconds: 9223372036854775807', { activeDeadlineSeconds: 2 ** 63 }],
+    ['a tag makes it a string', 'hostname: !!str 12', { hostname: '12' }],
+    ['quotes make it a string', 'hostname: "yes"', { hostname: 'yes' }],
+    ['a date is a string', 'hostname: 2020-01-02', { hostname: '2020-01-02' }],
     [
-      'the largest 64-bit number',
-      'activeDeadlineSeconds: 9223372036854775807',
-      { activeDeadlineSeconds: 2 ** 63 },
-    ],
-    ['a tag makes it text', 'hostname: !!str 12', { hostname: '12' }],
-    ['quotes make it text', 'hostname: "yes"', { hostname: 'yes' }],
-    ['a date is text', 'hostname: 2020-01-02', { hostname: '2020-01-02' }],
-    [
-      'quantities as numbers and as text, as written',
+      'quantities keep their spelling',
       'overhead: {cpu: 0.5, memory: 1024Ki, pods: 3, x: " 1 "}',
       { overhead: { cpu: '0.5', memory: '1024Ki', pods: '3', x: '1' } },
     ],
@@ -129,22 +125,22 @@ describe('values are taken as the API takes them', () => {
       { nodeSelector: { a: 'b' }, overhead: {}, hostAliases: [{ ip: '1.2.3.4' }, { ip: '1.2.3.4' }] },
     ],
     [
-      'an anchor that is defined again',
+      'a redefined anchor',
       'hostAliases: [{ip: &x a}, {ip: *x}, {ip: &x b}, {ip: *x}]',
       { hostAliases: [{ ip: 'a' }, { ip: 'a' }, { ip: 'b' }, { ip: 'b' }] },
     ],
     [
-      'merge keys, the own keys first, then the first map',
+      'merge keys: own keys win, then the first map',
       'nodeSelector:\n  <<: [{a: 1st, b: 1st}, {b: 2nd, c: 2nd}]\n  c: own',
       { nodeSelector: { a: '1st', b: '1st', c: 'own' } },
     ],
     [
-      'a label called like an object’s innards',
+      'a label named like a property of objects',
       'nodeSelector: {__proto__: a, constructor: b}',
       { nodeSelector: JSON.parse('{"__proto__": "a", "constructor": "b"}') },
     ],
-    ['block text', 'hostname: |-\n  a\n  b', { hostname: 'a\nb' }],
-    ['binary text', 'hostname: !!binary aGk=', { hostname: 'hi' }],
+    ['a block scalar', 'hostname: |-\n  a\n  b', { hostname: 'a\nb' }],
+    ['a binary scalar', 'hostname: !!binary aGk=', { hostname: 'hi' }],
   ];
   for (const [name, spec, want] of values)
     test(name, () => {
@@ -154,7 +150,7 @@ describe('values are taken as the API takes them', () => {
       expect(pods[0]?.spec ?? {}).toEqual(want);
     });
 
-  test('unknown fields are left out and listed, whatever they hold', () => {
+  test('omits and lists unknown fields', () => {
     const { pods, faults, unknownFields } = decode(
       `${head}spec:\n  contaners: [1]\n  hostNetwork: true\nmore: {}\n`,
     );
@@ -163,12 +159,12 @@ describe('values are taken as the API takes them', () => {
     expect(unknownFields).toEqual(['spec.contaners (line 5)', 'more (line 7)']);
   });
 
-  test('names of fields are case sensitive', () => {
+  test('treats field names as case-sensitive', () => {
     expect(decode(`${head}Spec: {}\n`).unknownFields).toEqual(['Spec (line 4)']);
   });
 });
 
-describe('what does not fit is named with its line and path', () => {
+describe('reports mismatches with line and path', () => {
   const misfits: readonly (readonly [string, string])[] = [
     ['containers: x', 'line 4: spec.containers: must be a list, not a string'],
     ['containers: {}', 'line 4: spec.containers: must be a list, not a map'],
@@ -206,19 +202,19 @@ describe('what does not fit is named with its line and path', () => {
   for (const [spec, want] of misfits)
     test(spec, () => expect(reasons(`${head}spec: {${spec}}\n`)).toEqual([want]));
 
-  test('a quantity that is none', () => {
+  test('an invalid quantity', () => {
     expect(reasons(`${head}spec: {overhead: {cpu: 1 cup}}\n`)[0]).toMatch(
       /^line 4: spec\.overhead\[cpu\]: "1 cup" is not a quantity/,
     );
   });
 
-  test('a time that is none', () => {
+  test('an invalid time', () => {
     expect(reasons(head.replace('}', ', creationTimestamp: today}'))).toEqual([
       'line 3: metadata.creationTimestamp: must be a time like 2006-01-02T15:04:05Z',
     ]);
   });
 
-  test('all of them together, but not without end', () => {
+  test('several mismatches, up to a limit', () => {
     const many = reasons(`${head}spec:\n  volumes: 1\n  hostNetwork: 2\n`);
     expect(many).toEqual([
       'line 5: spec.volumes: must be a list, not the number 1; line 6: spec.hostNetwork: must be true or false, not the number 2',
@@ -227,14 +223,14 @@ describe('what does not fit is named with its line and path', () => {
     expect(endless).toMatch(/; and 492 more$/);
   });
 
-  test('inside a list with the item', () => {
+  test('with the index inside a list', () => {
     expect(reasons('apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n  spec: 1\n')).toEqual([
       'line 5: items[0].spec: must be a map, not the number 1',
     ]);
   });
 });
 
-describe('what is not a pod is refused with a reason', () => {
+describe('rejects with a reason', () => {
   const refusals: readonly (readonly [string, string, string | RegExp])[] = [
     ['nothing', '', 'the file is empty'],
     ['only comments', '# a\n---\n# b\n', 'the file has no document in it'],
@@ -263,26 +259,26 @@ describe('what is not a pod is refused with a reason', () => {
       'line 4: items[0]: kind "Secret" (v1) is not a v1 Pod',
     ],
     [
-      'an item of a List that does not say what it is',
+      'an item of a List without a kind',
       'apiVersion: v1\nkind: List\nitems: [{metadata: {name: a}}]\n',
       'line 3: items[0]: kind "" () is not a v1 Pod',
     ],
-    ['items that are no list', 'apiVersion: v1\nkind: PodList\nitems: x\n', 'line 3: items: must be a list'],
+    ['items of another type', 'apiVersion: v1\nkind: PodList\nitems: x\n', 'line 3: items: must be a list'],
     [
-      'an item that is no map',
+      'an item of another type',
       'apiVersion: v1\nkind: PodList\nitems: [x]\n',
       'line 3: items[0]: must be a map',
     ],
-    ['a key twice', `${head}kind: Pod\n`, 'line 4, column 1: key "kind" appears twice in one map'],
+    ['a duplicate key', `${head}kind: Pod\n`, 'line 4, column 1: key "kind" appears twice in one map'],
     [
-      'a key twice in JSON',
+      'a duplicate key in JSON',
       '{"kind": "Pod",\n "kind": "Pod"}',
       'line 2, column 2: not valid JSON: key "kind" appears twice in one map',
     ],
     ['broken YAML', 'a: [1\n', /^line \d, column \d: /],
     ['a tab as indent', 'a:\n\tb: 1\n', /^line 2, column 1: /],
     ['broken JSON', '{"a": }', 'line 1, column 7: not valid JSON: expected a value'],
-    ['JSON that ends too early', '{"a": [1,', 'line 1, column 10: not valid JSON: unexpected end'],
+    ['truncated JSON', '{"a": [1,', 'line 1, column 10: not valid JSON: unexpected end'],
     ['JSON without quotes', '{a: 1}', 'line 1, column 2: not valid JSON: expected a key in double quotes'],
     ['JSON with a bad word', '{"a": nil}', 'line 1, column 7: not valid JSON: "nil" is not a value'],
     ['JSON with a bad number', '{"a": 01}', 'line 1, column 7: not valid JSON: "01" is not a value'],
@@ -291,7 +287,7 @@ describe('what is not a pod is refused with a reason', () => {
       String.raw`{"a": "\q"}`,
       'line 1, column 7: not valid JSON: a string has an invalid escape or a raw control character',
     ],
-    ['JSON with a string without end', '{"a": "', 'line 1, column 7: not valid JSON: unterminated string'],
+    ['JSON with an unterminated string', '{"a": "', 'line 1, column 7: not valid JSON: unterminated string'],
     ['JSON without a colon', '{"a" 1}', 'line 1, column 6: not valid JSON: expected ":" after a key'],
     ['JSON without a comma', '{"a": 1 "b": 2}', 'line 1, column 9: not valid JSON: expected "," or "}"'],
     [
@@ -300,10 +296,14 @@ describe('what is not a pod is refused with a reason', () => {
       'line 1, column 10: not valid JSON: expected "," or "]"',
     ],
     ['a key that is a list', '? [a]\n: b\n', 'line 1, column 3: a key of a map must be a scalar'],
-    ['an alias of nothing', 'a: *x\n', 'line 1, column 4: anchor "x" is not defined'],
-    ['an alias of itself', 'a: &x [*x]\n', 'line 1, column 8: the value of anchor "x" contains itself'],
-    ['a merge of a word', 'a: {<<: 1}\n', 'line 1, column 9: a merge key (<<) needs a map or a list of maps'],
-    ['a tag that does not fit', 'a: !!int x\n', /line 1, column 10: "x" is not of type !!int/],
+    ['an undefined alias', 'a: *x\n', 'line 1, column 4: anchor "x" is not defined'],
+    ['a recursive alias', 'a: &x [*x]\n', 'line 1, column 8: the value of anchor "x" contains itself'],
+    [
+      'a merge key with a scalar',
+      'a: {<<: 1}\n',
+      'line 1, column 9: a merge key (<<) needs a map or a list of maps',
+    ],
+    ['a tag of another type', 'a: !!int x\n', /line 1, column 10: "x" is not of type !!int/],
     ['text that is not UTF-8', '\u0000', 'line 1, column 1: is not text: it has control characters'],
   ];
   for (const [name, text, want] of refusals)
@@ -317,7 +317,7 @@ describe('what is not a pod is refused with a reason', () => {
       );
     });
 
-  test('bytes that are not UTF-8', () => {
+  test('invalid UTF-8', () => {
     expect(decodeManifest(Buffer.from([0x61, 0xff])).faults).toEqual([
       { reason: 'is not text: it is not valid UTF-8' },
     ]);
@@ -328,26 +328,26 @@ describe('what is not a pod is refused with a reason', () => {
     expect(decodeManifest(bytes).faults).toEqual([{ reason: 'is larger than 10485760 bytes' }]);
   });
 
-  test('a document that aliases blow up, quickly', () => {
+  test('a document whose aliases expand without bound', () => {
     const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
     for (let level = 1; level < 12; level++)
       lines.push(`a${level}: &a${level} [${`*a${level - 1}, `.repeat(9)}]`);
     expect(reasons(lines.join('\n'))[0]).toMatch(/too much of the document comes from aliases$/);
   });
 
-  test('nesting without end, in both languages', () => {
+  test('unbounded nesting in YAML and JSON', () => {
     expect(reasons('['.repeat(100_000))[0]).toMatch(/nested too deeply$/);
     expect(reasons(`${'{"a":'.repeat(100_000)}1`)[0]).toMatch(/nested too deeply$/);
   });
 
-  test('a map with very many keys is read in time', () => {
+  test('decodes a map with very many keys in linear time', () => {
     const text = Array.from({ length: 20_000 }, (_, index) => `k${index}: v`).join('\n');
     expect(reasons(text)).toEqual(['line 1: kind is missing']);
   });
 });
 
 describe('one bad document', () => {
-  test('does not spoil the others, and is known by its name', () => {
+  test('does not affect the others, and is reported with its name', () => {
     const text = `${head}---\nkind: Service\napiVersion: v1\n---\n${head.replace('web', 'db')}spec: 1\n---\n${head.replace('web', 'c')}`;
     const { pods, faults } = decode(text);
     expect(pods.map((pod) => pod.metadata?.name)).toEqual(['web', 'c']);
@@ -357,7 +357,7 @@ describe('one bad document', () => {
     ]);
   });
 
-  test('spoils all of them when the text cannot be parsed', () => {
+  test('rejects all if the text cannot be parsed', () => {
     const { pods, faults } = decode(`${head}---\n]\n`);
     expect(pods).toEqual([]);
     expect(faults).toHaveLength(1);

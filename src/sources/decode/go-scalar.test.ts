@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { narrow, resolvePlain, resolveTagged } from './go-scalar.ts';
 
-describe('an unquoted word means to Go', () => {
+describe('resolvePlain', () => {
   const words: readonly (readonly [string, readonly unknown[]])[] = [
     ['true', ['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON']],
     ['false', ['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF']],
@@ -68,7 +68,7 @@ describe('an unquoted word means to Go', () => {
   for (const text of texts) test(`${text}: text`, () => expect(resolvePlain(text)).toBe(text));
 });
 
-describe('a tag', () => {
+describe('resolveTagged', () => {
   const long = (name: string): string => `tag:yaml.org,2002:${name}`;
   const good: readonly (readonly [string, string, unknown])[] = [
     ['int', '5', 5],
@@ -83,7 +83,7 @@ describe('a tag', () => {
     ['binary', 'aG\nk=', 'hi'],
   ];
   for (const [tag, text, want] of good)
-    test(`!!${tag} makes ${JSON.stringify(text)} what it says`, () =>
+    test(`!!${tag} converts ${JSON.stringify(text)}`, () =>
       expect(resolveTagged(text, long(tag))).toBe(want));
 
   const bad = [
@@ -95,12 +95,12 @@ describe('a tag', () => {
     ['binary', '?'],
   ] as const;
   for (const [tag, text] of bad)
-    test(`!!${tag} refuses ${text}`, () => expect(() => resolveTagged(text, long(tag))).toThrow(TypeError));
+    test(`!!${tag} rejects ${text}`, () => expect(() => resolveTagged(text, long(tag))).toThrow(TypeError));
 
-  test('of an application’s own leaves the text', () => expect(resolveTagged('5', '!mine')).toBe('5'));
+  test('of an application keeps the string', () => expect(resolveTagged('5', '!mine')).toBe('5'));
 });
 
-test('a number is narrowed only where nothing is lost', () => {
+test('narrows a bigint only without loss', () => {
   expect(narrow(5n)).toBe(5);
   expect(narrow(2n ** 53n)).toBe(2n ** 53n);
 });

@@ -3,7 +3,7 @@ import { hasLatestTag } from './image-tag.ts';
 
 const sha256 = `sha256:${'a'.repeat(64)}`;
 
-describe('an image means the tag latest', () => {
+describe('has the tag latest', () => {
   const latest = [
     'busybox',
     'busybox:latest',
@@ -21,7 +21,7 @@ describe('an image means the tag latest', () => {
   for (const image of latest) test(image, () => expect(hasLatestTag(image)).toBe(true));
 });
 
-describe('an image does not mean the tag latest', () => {
+describe('does not have the tag latest', () => {
   const other = [
     'busybox:1',
     'host:5000/x:1',

@@ -3,7 +3,7 @@ import type { Pod, PodSpec, Volume } from '../../api/k8s/types.ts';
 import { decodeManifest } from '../decode/decode-manifest.ts';
 import { defaultPod } from './pod-defaults.ts';
 
-/** The spec with its defaults, from one written as a manifest has it. */
+/** The defaulted spec of a manifest. */
 function defaulted(spec: object, metadata: object = {}): PodSpec {
   return defaultedPod(spec, metadata).spec ?? { containers: [] };
 }
@@ -28,7 +28,7 @@ function volume(source: object): Volume | undefined {
 }
 
 describe('a pod', () => {
-  test('gets what every pod has', () => {
+  test('gets the defaults of every pod', () => {
     expect(defaultedPod({ containers: [] })).toEqual({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -45,7 +45,7 @@ describe('a pod', () => {
     });
   });
 
-  test('keeps what it was given', () => {
+  test('keeps given values', () => {
     const given = {
       containers: [],
       restartPolicy: 'Never',
@@ -58,7 +58,7 @@ describe('a pod', () => {
     expect(defaulted(given)).toEqual(given);
   });
 
-  test('stays as it is: the defaults go into a copy', () => {
+  test('is not mutated', () => {
     const given: Pod = {
       metadata: { name: 'a' },
       spec: { containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 1 }] }], hostNetwork: true },
@@ -74,17 +74,17 @@ describe('a pod', () => {
 
   const normalised: readonly (readonly [string, object, object])[] = [
     [
-      'the old name of the account counts',
+      'the deprecated service account field is used',
       { serviceAccount: 'x' },
       { serviceAccount: 'x', serviceAccountName: 'x' },
     ],
     [
-      'the new name of the account wins',
+      'the new service account field wins',
       { serviceAccount: 'x', serviceAccountName: 'y' },
       { serviceAccount: 'y', serviceAccountName: 'y' },
     ],
     [
-      'a negative grace period is one second',
+      'a negative grace period becomes one second',
       { terminationGracePeriodSeconds: -7 },
       { terminationGracePeriodSeconds: 1 },
     ],
@@ -92,14 +92,14 @@ describe('a pod', () => {
   for (const [name, given, want] of normalised)
     test(name, () => expect(defaulted(given)).toMatchObject(want));
 
-  test('loses the annotations that init containers once were', () => {
+  test('loses the obsolete annotations of init containers', () => {
     const annotations = { 'pod.beta.kubernetes.io/init-containers': '[]', other: 'x' };
     expect(defaultedPod({}, { annotations }).metadata?.annotations).toEqual({ other: 'x' });
   });
 });
 
 describe('a container', () => {
-  test('gets what every container has', () => {
+  test('gets the defaults of every container', () => {
     expect(container({})).toEqual({
       name: 'c',
       image: 'i',
@@ -110,11 +110,11 @@ describe('a container', () => {
   });
 
   const cases: readonly (readonly [string, object, object])[] = [
-    ['a tag needs no pull every time', { image: 'i:1' }, { imagePullPolicy: 'IfNotPresent' }],
-    ['an image that is none is not pulled every time', { image: 'I!' }, { imagePullPolicy: 'IfNotPresent' }],
-    ['a policy stays', { imagePullPolicy: 'Never' }, { imagePullPolicy: 'Never' }],
+    ['IfNotPresent for a tag', { image: 'i:1' }, { imagePullPolicy: 'IfNotPresent' }],
+    ['IfNotPresent for an invalid image', { image: 'I!' }, { imagePullPolicy: 'IfNotPresent' }],
+    ['a given pull policy is kept', { imagePullPolicy: 'Never' }, { imagePullPolicy: 'Never' }],
     [
-      'ports are TCP',
+      'TCP for ports',
       { ports: [{ containerPort: 1 }, { containerPort: 2, protocol: 'UDP' }] },
       {
         ports: [
@@ -124,12 +124,12 @@ describe('a container', () => {
       },
     ],
     [
-      'a field is one of v1',
+      'v1 for a field reference',
       { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] },
       { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name', apiVersion: 'v1' } } }] },
     ],
     [
-      'a file’s key must be there',
+      'a file key is required',
       { env: [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k' } } }] },
       {
         env: [
@@ -138,12 +138,12 @@ describe('a container', () => {
       },
     ],
     [
-      'requests follow limits',
+      'requests from limits',
       { resources: { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '100m' } } },
       { resources: { requests: { cpu: '100m', memory: '1Gi' } } },
     ],
     [
-      'requests stay without limits',
+      'requests without limits are kept',
       { resources: { requests: { cpu: '100m' } } },
       { resources: { requests: { cpu: '100m' } } },
     ],
@@ -153,7 +153,7 @@ describe('a container', () => {
       { resources: { limits: { cpu: '0.0015', memory: '0.5Gi', 'x/y': '1u' } } },
     ],
     [
-      'a probe has its times',
+      'the times of a probe',
       { livenessProbe: { exec: { command: ['x'] } } },
       {
         livenessProbe: {
@@ -166,7 +166,7 @@ describe('a container', () => {
       },
     ],
     [
-      'a probe keeps its times',
+      'given times of a probe are kept',
       {
         readinessProbe: {
           exec: {},
@@ -187,17 +187,17 @@ describe('a container', () => {
       },
     ],
     [
-      'an HTTP probe has path and scheme',
+      'path and scheme of an HTTP probe',
       { startupProbe: { httpGet: { port: 1 } } },
       { startupProbe: { httpGet: { port: 1, path: '/', scheme: 'HTTP' } } },
     ],
     [
-      'a gRPC probe has a service',
+      'the service of a gRPC probe',
       { livenessProbe: { grpc: { port: 1 } } },
       { livenessProbe: { grpc: { port: 1, service: '' } } },
     ],
     [
-      'hooks over HTTP too',
+      'path and scheme of HTTP hooks',
       {
         lifecycle: {
           postStart: { httpGet: { port: 1 } },
@@ -214,7 +214,7 @@ describe('a container', () => {
   ];
   for (const [name, given, want] of cases) test(name, () => expect(container(given)).toMatchObject(want));
 
-  test('of every kind gets them', () => {
+  test('of every type gets them', () => {
     const one = { name: 'c', image: 'i:1', ports: [{ containerPort: 1 }] };
     const spec = defaulted({ containers: [one], initContainers: [one], ephemeralContainers: [one] });
     const want = { imagePullPolicy: 'IfNotPresent', ports: [{ containerPort: 1, protocol: 'TCP' }] };
@@ -232,7 +232,7 @@ describe('a container', () => {
     ).toBeUndefined();
   });
 
-  test('on the host’s network has its ports there', () => {
+  test('with host network gets host ports', () => {
     const one = {
       name: 'c',
       image: 'i',
@@ -251,8 +251,8 @@ describe('a container', () => {
 
 describe('a volume', () => {
   const cases: readonly (readonly [string, object, object])[] = [
-    ['without a source is an empty directory', {}, { emptyDir: {} }],
-    ['of the host has a type', { hostPath: { path: '/' } }, { hostPath: { path: '/', type: '' } }],
+    ['without a source becomes an emptyDir', {}, { emptyDir: {} }],
+    ['hostPath gets a type', { hostPath: { path: '/' } }, { hostPath: { path: '/', type: '' } }],
     ['secret', { secret: {} }, { secret: { defaultMode: 0o644 } }],
     ['secret with a mode', { secret: { defaultMode: 0 } }, { secret: { defaultMode: 0 } }],
     ['configMap', { configMap: {} }, { configMap: { defaultMode: 0o644 } }],
@@ -319,7 +319,7 @@ describe('a volume', () => {
     test(name, () => expect(volume(given)).toEqual({ name: 'v', ...want }));
 });
 
-describe('the pod’s own resources', () => {
+describe('pod-level resources', () => {
   const sized = (resources: object, more: object = {}): object => ({
     name: 'c',
     image: 'i',
@@ -327,15 +327,15 @@ describe('the pod’s own resources', () => {
     ...more,
   });
   const cases: readonly (readonly [string, object, object | undefined])[] = [
-    ['are not made up', { containers: [sized({ limits: { cpu: '1' } })] }, undefined],
+    ['are not added', { containers: [sized({ limits: { cpu: '1' } })] }, undefined],
     ['stay empty', { containers: [], resources: {} }, {}],
     [
-      'have requests like limits when no container asks',
+      'get requests from limits without container requests',
       { containers: [sized({})], resources: { limits: { cpu: '2', memory: '1Gi' } } },
       { limits: { cpu: '2', memory: '1Gi' }, requests: { cpu: '2', memory: '1Gi' } },
     ],
     [
-      'have requests as the containers have together',
+      'get requests from the sum of the containers',
       {
         containers: [sized({ requests: { cpu: '1' } }), sized({ requests: { cpu: '500m', memory: '1Gi' } })],
         resources: { limits: { cpu: '2' } },
@@ -343,7 +343,7 @@ describe('the pod’s own resources', () => {
       { limits: { cpu: '2' }, requests: { cpu: '1500m', memory: '1Gi' } },
     ],
     [
-      'count init containers by the highest, sidecars always',
+      'count the largest init container and all sidecars',
       {
         containers: [sized({ requests: { cpu: '1' } })],
         initContainers: [
@@ -368,7 +368,7 @@ describe('the pod’s own resources', () => {
       { limits: { cpu: '1', 'hugepages-2Mi': '4Mi' }, requests: { cpu: '1', 'hugepages-2Mi': '4Mi' } },
     ],
     [
-      'get none where they request huge pages',
+      'get no limits of huge pages they request themselves',
       {
         containers: [sized({ limits: { 'hugepages-2Mi': '4Mi' } })],
         resources: { requests: { 'hugepages-2Mi': '4Mi' } },
@@ -376,12 +376,12 @@ describe('the pod’s own resources', () => {
       { requests: { 'hugepages-2Mi': '4Mi' } },
     ],
     [
-      'with requests only stay so',
+      'with requests only get no limits',
       { containers: [sized({ requests: { cpu: '1' } })], resources: { requests: { memory: '1Gi' } } },
       { requests: { memory: '1Gi' } },
     ],
     [
-      'do not follow what a pod cannot have',
+      'ignore resources that a pod cannot have',
       {
         containers: [sized({ requests: { 'ephemeral-storage': '1Gi' } })],
         resources: { limits: { cpu: '1' } },

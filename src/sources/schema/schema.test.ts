@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { fieldType, parseType, schema } from './schema.ts';
 
 describe('the schema', () => {
-  test('has every type that it names', () => {
+  test('defines every type that it refers to', () => {
     const named = new Set(Object.values(schema).flatMap((fields) => Object.values(fields)));
     const missing = [...named]
       .map((text) => text.replaceAll(/\[\]|\{\}/g, ''))
@@ -10,7 +10,7 @@ describe('the schema', () => {
     expect(missing).toEqual([]);
   });
 
-  test('has no type that a pod cannot reach', () => {
+  test('defines no type that a pod does not reach', () => {
     const reached = new Set<string>();
     const walk = (name: string): void => {
       if (reached.has(name)) return;
@@ -39,7 +39,7 @@ describe('the schema', () => {
   for (const [struct, field, want] of lookups)
     test(`${struct}.${field}`, () => expect(fieldType(struct, field)).toEqual(want));
 
-  test('a type that is not there is a mistake of the caller', () => {
+  test('throws on an unknown type', () => {
     expect(() => fieldType('Service', 'spec')).toThrow(RangeError);
   });
 });

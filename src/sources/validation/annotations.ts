@@ -1,4 +1,4 @@
-// Rules for annotations that mean something to Kubernetes, and for their agreement with the fields that replaced them.
+// Validates well-known annotations, and that they agree with the fields that replaced them.
 // Upstream: pkg/apis/core/validation (ValidatePodSpecificAnnotations and the checks on create).
 import type { AppArmorProfile, Pod, PodSpec, SeccompProfile, Toleration } from '../../api/k8s/types.ts';
 import { configMirrorAnnotation as mirror } from '../../api/ports/pod-source.ts';
@@ -98,7 +98,7 @@ function checkAgreement(
   }
 }
 
-/** Where both an annotation and a field name a profile, they name the same. */
+/** An annotation and a field must name the same profile. */
 function checkProfile(
   v: Violations,
   at: string,

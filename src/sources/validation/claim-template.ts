@@ -1,4 +1,4 @@
-// Rules for the claim that an ephemeral volume makes. Upstream: pkg/apis/core/validation
+// Validates the claim template of an ephemeral volume. Upstream: pkg/apis/core/validation
 // (ValidatePersistentVolumeClaimTemplate, ValidatePersistentVolumeClaimSpec).
 
 import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';

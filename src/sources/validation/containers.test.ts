@@ -1,4 +1,4 @@
-// Containers, their ports, mounts, probes and hooks. What is refused, and by which field.
+// Containers, their ports, mounts, probes and hooks. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

@@ -1,4 +1,4 @@
-// Rules for a pod's containers: what all have in common, and what each kind may have besides.
+// Validates containers: the common rules, and those of each type.
 // Upstream: pkg/apis/core/validation (validateContainers, validateInitContainers, validateEphemeralContainers).
 
 import { isDns1123Label, isPortName, isPortNumber } from '../../api/k8s/names.ts';
@@ -43,7 +43,7 @@ export function checkContainers(v: Violations, spec: PodSpec, context: Container
     checkCommon(v, path, container, context);
     checkUnique(v, path, container.name, names);
     checkInit(v, path, container, context);
-    // Init containers run one by one, so only ports of the same one can be in each other's way.
+    // Init containers run one at a time, so only ports of the same one can conflict.
     checkHostPorts(v, [[path, container]]);
   }
   const others = new Set(names);
@@ -102,7 +102,7 @@ function checkPorts(v: Violations, path: string, ports: readonly ContainerPort[]
   }
 }
 
-/** No two containers that run together take one port of the host. */
+/** Containers that run together must not share a host port. */
 function checkHostPorts(v: Violations, containers: readonly (readonly [string, Container])[]): void {
   const taken = new Set<string>();
   for (const [path, { ports = [] }] of containers)
@@ -132,7 +132,7 @@ function checkInit(v: Violations, path: string, container: Container, context: C
     v.forbidden(`${path}.restartPolicyRules`, 'an init container with restartPolicy Always has no rules');
 }
 
-/** A debugging aid, not a part of the workload: nothing may depend on it. */
+/** Ephemeral containers are for debugging: the workload must not depend on them. */
 const notEphemeral = [
   'lifecycle',
   'livenessProbe',
@@ -155,10 +155,10 @@ function checkEphemeral(
   if (target && !others.has(target)) v.notFound(`${path}.targetContainerName`, target);
   const { limits, requests, claims } = container.resources ?? {};
   const fields = { ...container, resources: limits ?? requests ?? claims };
-  const refused = 'an ephemeral container cannot have it';
-  v.unset(Object.fromEntries(notEphemeral.map((key) => [`${path}.${key}`, fields[key]])), refused);
+  const message = 'an ephemeral container cannot have it';
+  v.unset(Object.fromEntries(notEphemeral.map((key) => [`${path}.${key}`, fields[key]])), message);
   for (const [index, { subPath, subPathExpr }] of (container.volumeMounts ?? []).entries()) {
     const at = `${path}.volumeMounts[${index}]`;
-    v.unset({ [`${at}.subPath`]: subPath, [`${at}.subPathExpr`]: subPathExpr }, refused);
+    v.unset({ [`${at}.subPath`]: subPath, [`${at}.subPathExpr`]: subPathExpr }, message);
   }
 }

@@ -1,4 +1,4 @@
-// Rules for what a container may learn about its own pod: fields of the object and amounts of resources.
+// Validates references to the downward API: fields of the pod and resources of its containers.
 // Upstream: pkg/apis/core/validation (validateObjectFieldSelector, validateContainerResourceFieldSelector).
 
 import { isAnnotationKey, isQualifiedName } from '../../api/k8s/names.ts';
@@ -29,7 +29,7 @@ const forFiles = [
   'metadata.namespace',
   'metadata.uid',
 ];
-/** Known to the API, though of no use in one place or the other.  */
+/** Known to the API, but not supported everywhere. */
 const known: ReadonlySet<string> = new Set([
   ...forEnv,
   ...forFiles,
@@ -78,7 +78,7 @@ function checkFieldRef(
     v.unsupported(`${path}.fieldPath`, ref.fieldPath, allowed);
 }
 
-/** Manifests from before 1.0 call the node's name spec.host. */
+/** spec.host was the node's name before 1.0. */
 function currentName(fieldPath: string): string {
   return fieldPath === 'spec.host' ? 'spec.nodeName' : fieldPath;
 }

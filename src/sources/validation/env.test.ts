@@ -1,4 +1,4 @@
-// A container's environment. What is refused, and by which field.
+// A container's environment. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

@@ -1,4 +1,4 @@
-// Rules for a container's environment. Upstream: pkg/apis/core/validation (ValidateEnv, ValidateEnvFrom).
+// Validates a container's environment. Upstream: pkg/apis/core/validation (ValidateEnv, ValidateEnvFrom).
 
 import {
   isConfigMapKey,

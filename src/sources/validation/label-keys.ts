@@ -1,4 +1,4 @@
-// Rules for keys whose values are taken from the pod itself when pods are compared.
+// Validates matchLabelKeys and mismatchLabelKeys.
 // Upstream: pkg/apis/core/validation (ValidateMatchLabelKeysAndMismatchLabelKeys).
 import type { LabelSelector } from '../../api/k8s/types.ts';
 import { checkLabelName } from './metadata.ts';
@@ -17,7 +17,7 @@ export function checkLabelKeys(v: Violations, path: string, keys: LabelKeys): vo
       v.forbidden(`${path}.${name}`, 'must not be given without a labelSelector');
     else for (const [index, key] of list.entries()) checkLabelName(v, `${path}.${name}[${index}]`, key);
   }
-  // The API server has written each key into the selector by now; a second mention must come from the manifest.
+  // The API server merges each key into the selector; a duplicate comes from the manifest.
   const mentioned = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
   for (const { key } of labelSelector?.matchExpressions ?? []) {
     const index = matchLabelKeys.lastIndexOf(key);

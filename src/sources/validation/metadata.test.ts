@@ -1,4 +1,4 @@
-// An object's metadata, and annotations that mean something. What is refused, and by which field.
+// Object metadata and well-known annotations. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

@@ -1,4 +1,4 @@
-// Rules for an object's metadata and for selectors of labels.
+// Validates object metadata and label selectors.
 // Upstream: apimachinery/pkg/api/validation (objectmeta.go), apimachinery/pkg/apis/meta/v1/validation.
 
 import {
@@ -32,7 +32,7 @@ export function checkMetadata(v: Violations, path: string, meta: ObjectMeta): vo
     checkManagedFields(v, `${path}.managedFields[${index}]`, entry);
 }
 
-/** A name that something is appended to may end in a dash. */
+/** A prefix for generated names may end in a dash. */
 export function isNamePrefix(value: string): string[] {
   return isDns1123Subdomain(value.length > 1 ? value.replace(/.-$/, 'a') : value);
 }
@@ -108,7 +108,7 @@ export function checkLabelSelector(v: Violations, path: string, selector: LabelS
   }
 }
 
-/** What each operator needs of the values beside it. */
+/** The number of values that each operator requires. */
 export function checkOperator(
   v: Violations,
   path: string,

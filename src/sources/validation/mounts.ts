@@ -1,4 +1,4 @@
-// Rules for what a container mounts, as file systems and as block devices.
+// Validates volume mounts and volume devices.
 // Upstream: pkg/apis/core/validation (ValidateVolumeMounts, ValidateVolumeDevices).
 import type { Volume, VolumeDevice, VolumeMount } from '../../api/k8s/types.ts';
 import { checkDescendingPath } from './paths.ts';
@@ -48,7 +48,7 @@ export function checkMounts(
   );
 }
 
-/** Of several uses of one name the last counts, as in the API. */
+/** As in the API, the last of several entries of one name counts. */
 function pathsByName<T extends { readonly name: string }>(
   uses: readonly T[],
   pathOf: (use: T) => string,
@@ -56,7 +56,7 @@ function pathsByName<T extends { readonly name: string }>(
   return new Map(uses.map((use) => [use.name, pathOf(use)]));
 }
 
-/** A volume is mounted or attached as a device, not both, and each has a path of its own. */
+/** A volume is either mounted or attached as a device, and each path is unique. */
 function checkApart(
   v: Violations,
   at: string,

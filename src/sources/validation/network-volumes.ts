@@ -1,4 +1,4 @@
-// Rules for the sources of volumes that have more to them than required fields.
+// Validates volume sources with more rules than required fields.
 // Upstream: pkg/apis/core/validation (iSCSI, fibre channel, Quobyte, flex volumes, Azure disks).
 import type {
   AzureDiskVolumeSource,
@@ -8,10 +8,10 @@ import type {
 } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
 
-/** differs from upstream, which has no limit. The standard's own is 223. */
+/** differs from upstream, which has no limit. The standard allows 223. */
 const longestInitiatorName = 1_024;
 
-/** Qualified names of initiators and targets, by their first three letters. */
+/** Qualified names of initiators and targets, by prefix. */
 const initiatorForms: Readonly<Record<string, RegExp>> = {
   // regex-bound: 1024, as longestInitiatorName
   iqn: /iqn\.\d{4}-\d{2}\.[a-zA-Z0-9.-]+:[^,;*&$|\s]+$/,
@@ -60,7 +60,7 @@ export function checkQuobyte(v: Violations, path: string, quobyte: QuobyteVolume
   v.requiredText(`${path}.volume`, quobyte?.volume);
 }
 
-/** One colon between host and port; an IPv6 address in brackets. Either part may be empty. */
+/** `host:port`, with an IPv6 address in brackets. Either part may be empty. */
 function isHostPort(pair: string): boolean {
   return /^(\[[^[\]]*\]|[^:[\]]*):[^:[\]]*$/.test(pair);
 }

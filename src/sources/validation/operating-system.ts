@@ -1,4 +1,4 @@
-// Rules for what a pod may set depending on the operating system it names.
+// Validates the fields that depend on the operating system of a pod.
 // Upstream: pkg/apis/core/validation (validateOS, validateLinux, validateWindows).
 import type { PodSpec } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';

@@ -1,21 +1,21 @@
-// Rules for paths inside volumes and on the host. Upstream: pkg/apis/core/validation (the path validators).
+// Validates paths inside volumes and on the host. Upstream: pkg/apis/core/validation (the path validators).
 import type { KeyToPath } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
 
 const modeLimit = 0o777;
 
-/** No part of the path leads upwards. */
+/** No part of the path is `..`. */
 export function checkNoBacksteps(v: Violations, field: string, path: string): void {
   if (path.split('/').includes('..')) v.invalid(field, path, "must not contain '..'");
 }
 
-/** Leads downwards from where it is used. */
+/** Relative, and no part of the path is `..`. */
 export function checkDescendingPath(v: Violations, field: string, path: string): void {
   if (path.startsWith('/')) v.invalid(field, path, 'must be a relative path');
   checkNoBacksteps(v, field, path);
 }
 
-/** As a descending path, and keeps away from the names that atomic updates of a volume use. */
+/** As a descending path, and not a name that atomic updates of a volume use. */
 export function checkVolumeFilePath(v: Violations, field: string, path: string): void {
   checkDescendingPath(v, field, path);
   if (path.startsWith('..') && !path.startsWith('../')) v.invalid(field, path, "must not begin with '..'");

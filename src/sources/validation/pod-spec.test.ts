@@ -1,4 +1,4 @@
-// A pod's spec as a whole. What is refused, and by which field.
+// A pod's spec as a whole. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

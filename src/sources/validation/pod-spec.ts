@@ -1,4 +1,4 @@
-// Rules for a pod's spec as a whole: what concerns the pod and not one of its containers or volumes.
+// Validates the pod spec, except for containers and volumes.
 // Upstream: pkg/apis/core/validation (ValidatePodSpec).
 import { parseIp } from '../../api/k8s/ip-address.ts';
 import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '../../api/k8s/names.ts';
@@ -90,7 +90,7 @@ export function checkDns(v: Violations, spec: PodSpec): void {
     if (!option.name) v.required(`${path}.options[${index}]`, 'must have a name');
 }
 
-/** A DNS name in which labels may have underscores, as those of services do. */
+/** A DNS name whose labels may contain underscores, as in SRV records. */
 function isSearchDomain(domain: string): string[] {
   const wrong = bytesOf(domain) > 253 ? ['must be no longer than 253 characters'] : [];
   if (!looseSubdomain.test(domain))
@@ -129,7 +129,7 @@ function checkHostname(v: Violations, spec: PodSpec): void {
   for (const detail of isDns1123Subdomain(name)) v.invalid(field, name, detail);
 }
 
-/** What is wrong with the address; empty when nothing is. */
+/** The problem of the address; empty if it is valid. */
 function isIp(text: string): readonly string[] {
   return parseIp(text) === undefined ? ['must be an IP address, such as 10.9.8.7 or 2001:db8::ffff'] : [];
 }

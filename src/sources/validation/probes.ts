@@ -1,12 +1,12 @@
-// Rules for probes and lifecycle hooks. Upstream: pkg/apis/core/validation (validateProbe, validateHandler,
-// validateLifecycle).
+// Validates probes and lifecycle hooks.
+// Upstream: pkg/apis/core/validation (validateProbe, validateHandler, validateLifecycle).
 
 import { isHttpHeaderName, isPortName, isPortNumber } from '../../api/k8s/names.ts';
 import type { HTTPGetAction, Lifecycle, LifecycleHandler, Probe } from '../../api/k8s/types.ts';
 import { stopSignals } from './stop-signals.ts';
 import type { Violations } from './violation.ts';
 
-/** What of the pod decides about its containers' handlers. */
+/** The fields of the pod that its containers' handlers depend on. */
 export interface HandlerContext {
   readonly graceSeconds: number | undefined;
   readonly os: string | undefined;
@@ -69,7 +69,7 @@ function checkLifecycle(
   else v.word(`${path}.stopSignal`, lifecycle.stopSignal, stopSignals(context.os) ?? [lifecycle.stopSignal]);
 }
 
-/** The first of several handlers is checked, the others refused. */
+/** Validates the first of several handlers and rejects the others. */
 function checkHandler(v: Violations, path: string, handler: Handler, context: HandlerContext): void {
   const { exec, httpGet, tcpSocket, grpc, sleep } = handler;
   const given = Object.entries({ exec, httpGet, tcpSocket, grpc, sleep }).filter(

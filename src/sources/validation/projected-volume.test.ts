@@ -1,4 +1,4 @@
-// Projected volumes. What is refused, and by which field.
+// Projected volumes. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

@@ -1,4 +1,4 @@
-// Rules for projected volumes: each source is one kind of thing, and no two files have one path.
+// Validates projected volumes: each source has one type, and paths are unique.
 // Upstream: pkg/apis/core/validation (validateProjectionSources, names.go).
 
 import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
@@ -37,7 +37,7 @@ export function checkProjected(v: Violations, path: string, sources: readonly Vo
   }
 }
 
-/** The paths that are known beforehand. A token's is left out, as the API leaves it out. */
+/** The paths that are known in advance. As in the API, without that of a token. */
 function pathsOf({
   secret,
   configMap,
@@ -92,7 +92,7 @@ function checkTrustBundle(
     v.invalid(path, bundle, 'must have only one of name and signerName');
   else if (name !== undefined) {
     if (name === '') v.required(`${path}.name`, 'must be the name of an object');
-    // A bundle of a signer is called by the signer's name, colons for slashes, and a name of its own.
+    // The name of a signer's bundle has the signer's name as prefix, with colons for slashes.
     for (const detail of isDns1123Subdomain(name.slice(name.lastIndexOf(':') + 1)))
       v.invalid(`${path}.name`, name, detail);
     if (labelSelector !== undefined)
@@ -126,7 +126,7 @@ function checkCertificate(v: Violations, path: string, certificate: PodCertifica
   if (paths === 0) v.required(path, 'needs one of credentialBundlePath, keyPath and certificateChainPath');
 }
 
-/** `example.com/signer-name`: a domain of at least two labels, and a path. */
+/** `example.com/signer-name`: a domain of at least two labels and a path. */
 function checkSignerName(v: Violations, field: string, name: string): void {
   if (name === '') {
     v.required(field);

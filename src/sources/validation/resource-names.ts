@@ -1,4 +1,4 @@
-// Which names resources may have, and what follows from a name. Upstream: pkg/apis/core/helper.
+// Validates and classifies resource names. Upstream: pkg/apis/core/helper.
 import { isQualifiedName } from '../../api/k8s/names.ts';
 import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
@@ -24,17 +24,17 @@ const standard: ReadonlySet<string> = new Set([
 
 const ofContainers: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage']);
 
-/** Without a prefix, or with one of Kubernetes' own. */
+/** Without a prefix, or with one of Kubernetes. */
 function isNative(name: string): boolean {
   return !name.includes('/') || name.includes('kubernetes.io/');
 }
 
-/** Whether more of it may be promised than there is. */
+/** Whether requests may be lower than limits. */
 export function isOvercommittable(name: string): boolean {
   return isNative(name) && !isHugePages(name);
 }
 
-/** A device plugin's or an administrator's resource, counted in whole numbers. */
+/** An extended resource, counted in whole numbers. */
 function isExtended(name: string): boolean {
   return !isNative(name) && !name.startsWith('requests.') && isQualifiedName(`requests.${name}`).length === 0;
 }
@@ -50,7 +50,7 @@ export function checkResourceName(name: string): string[] {
   return ['must be a standard resource or have a domain as its prefix'];
 }
 
-/** What a container may ask for. */
+/** A resource of a container's requests and limits. */
 export function checkContainerResourceName(name: string): string[] {
   const wrong = checkResourceName(name);
   if (!name.includes('/')) {
@@ -61,7 +61,7 @@ export function checkContainerResourceName(name: string): string[] {
   return wrong;
 }
 
-/** Whether the amount is made of whole pages of the size that the name tells. */
+/** Whether the amount is a multiple of the page size in the name. */
 export function isWholePages(name: string, amount: Quantity): boolean {
   let pageSize: Quantity;
   try {

@@ -1,4 +1,4 @@
-// Requests, limits and claims. What is refused, and by which field.
+// Requests, limits and claims. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

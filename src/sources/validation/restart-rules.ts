@@ -1,4 +1,4 @@
-// Rules for a container's own restart policy and for what its resizing needs.
+// Validates restart policy, restart rules and resize policy of a container.
 // Upstream: pkg/apis/core/validation (validateContainerRestartPolicy, validateResizePolicy).
 import type { Container, ContainerRestartRule } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
@@ -6,7 +6,7 @@ import type { Violations } from './violation.ts';
 const maxRules = 20;
 const maxExitCodes = 255;
 
-/** For containers that are no sidecars, where the cluster has rules for single containers. */
+/** For containers other than sidecars, with the gate ContainerRestartRules. */
 export function checkRestartRules(v: Violations, path: string, container: Container): void {
   const { restartPolicy, restartPolicyRules: rules = [] } = container;
   if (restartPolicy === undefined) {

@@ -1,4 +1,4 @@
-// Where a pod wants to be. What is refused, and by which field.
+// Scheduling constraints. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

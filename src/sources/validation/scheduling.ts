@@ -1,5 +1,5 @@
-// Rules for where a pod wants to be: tolerations, affinities and node selectors. The scheduler passes static pods by,
-// but a manifest that the API would refuse is refused here too.
+// Validates tolerations, affinities and node selectors. Static pods are not scheduled, but a manifest that the API would
+// reject is rejected here, too.
 // Upstream: pkg/apis/core/validation (ValidateTolerations, validateAffinity).
 
 import { isDns1123Label, isDns1123Subdomain, isLabelValue } from '../../api/k8s/names.ts';
@@ -53,7 +53,7 @@ export function checkAffinity(v: Violations, path: string, affinity: Affinity | 
   for (const [index, { preference, weight }] of (nodeAffinity?.[preferred] ?? []).entries()) {
     const at = `${path}.nodeAffinity.${preferred}[${index}]`;
     checkWeight(v, at, weight);
-    // A value that no label can have is let through where it only expresses a wish.
+    // A preference may contain a value that no label can have.
     checkNodeTerm(v, `${at}.preference`, preference ?? {}, false);
   }
   checkPodAffinity(v, `${path}.podAffinity`, podAffinity);

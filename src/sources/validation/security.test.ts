@@ -1,4 +1,4 @@
-// Security contexts. What is refused, and by which field.
+// Security contexts. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

@@ -1,4 +1,4 @@
-// Rules for the security contexts of pods and containers.
+// Validates the security contexts of pods and containers.
 // Upstream: pkg/apis/core/validation (validatePodSpecSecurityContext, ValidateSecurityContext).
 
 import { isUserOrGroupId } from '../../api/k8s/names.ts';

@@ -1,4 +1,4 @@
-// The signals that may end a container. Upstream: pkg/apis/core (Signal).
+// The allowed stop signals of containers. Upstream: pkg/apis/core (Signal).
 
 const named =
   'ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN RTMAX';
@@ -15,7 +15,7 @@ const linux: readonly string[] = [
 
 const windows: readonly string[] = ['SIGKILL', 'SIGTERM'];
 
-/** Undefined for an operating system that nothing is known of; that it is unknown is reported elsewhere. */
+/** Undefined for an unknown operating system, which another rule reports. */
 export function stopSignals(os: string): readonly string[] | undefined {
   if (os === 'windows') return windows;
   return os === 'linux' ? linux : undefined;

@@ -1,5 +1,5 @@
-// Rules for the kernel settings of a pod. Upstream: pkg/apis/core/validation (validateSysctls),
-// component-helpers/node/util/sysctl.
+// Validates the sysctls of a pod.
+// Upstream: pkg/apis/core/validation (validateSysctls), component-helpers/node/util/sysctl.
 import type { PodSpec, Sysctl } from '../../api/k8s/types.ts';
 import { bytesOf, type Violations } from './violation.ts';
 
@@ -35,7 +35,7 @@ function isSysctlName(text: string): string[] {
   ];
 }
 
-/** Which of the pod's namespaces a setting belongs to, if any. */
+/** The pod namespace that a sysctl belongs to, if any. */
 function namespaceOf(text: string): 'net' | 'ipc' | undefined {
   const dotted = withDots(text).split('*', 1)[0] ?? '';
   if (dotted.startsWith('net.')) return 'net';

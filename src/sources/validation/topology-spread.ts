@@ -1,4 +1,4 @@
-// Rules for how a pod's like are to be spread. Upstream: pkg/apis/core/validation (validateTopologySpreadConstraints).
+// Validates topology spread constraints. Upstream: pkg/apis/core/validation (validateTopologySpreadConstraints).
 import type { TopologySpreadConstraint } from '../../api/k8s/types.ts';
 import { checkLabelKeys } from './label-keys.ts';
 import { checkLabelSelector } from './metadata.ts';

@@ -8,11 +8,11 @@ function lines(base: object, options = defaultPodValidation): string[] {
 }
 
 describe('a pod', () => {
-  test('that breaks no rule passes', () => {
+  test('that is valid passes', () => {
     expect(lines({})).toEqual([]);
   });
 
-  test('has all its violations reported, in the form of the API', () => {
+  test('has all its violations reported in the format of the API', () => {
     const containers = [
       {
         name: 'X',
@@ -38,12 +38,12 @@ describe('a pod', () => {
     ]);
   });
 
-  test('with an endless value has it shortened', () => {
+  test('with a huge value has it truncated in the message', () => {
     const [line = ''] = lines({ spec: { hostname: 'x'.repeat(10_000) } });
     expect(line.length).toBeLessThan(400);
   });
 
-  test('that takes a name too long for its kind says how long it may be', () => {
+  test('with a name that is too long reports the limit', () => {
     expect(lines({ spec: { hostnameOverride: 'x'.repeat(65) } })).toEqual([
       expect.stringMatching(/^spec\.hostnameOverride: Too long: may not be more than 64 bytes$/),
     ]);
@@ -61,7 +61,7 @@ describe('gates', () => {
   const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
 
   const cases: readonly (readonly [string, object, readonly string[]])[] = [
-    ['a policy of its own', container({ restartPolicy: 'Never', restartPolicyRules: [rule] }), []],
+    ['its own policy', container({ restartPolicy: 'Never', restartPolicyRules: [rule] }), []],
     [
       'rules without a policy',
       container({ restartPolicyRules: [rule] }),
@@ -75,7 +75,7 @@ describe('gates', () => {
       ],
     ],
     [
-      'a rule without anything',
+      'an empty rule',
       container({ restartPolicy: 'Never', restartPolicyRules: [{}] }),
       [
         'spec.containers[0].restartPolicyRules[0].action: Unsupported value: "": supported values: "Restart"',
@@ -121,7 +121,7 @@ describe('gates', () => {
   for (const [name, base, want] of cases)
     test(`ContainerRestartRules: ${name}`, () => expect(lines(base, rules)).toEqual(want));
 
-  test('SELinuxMount allows to mount with a label', () => {
+  test('SELinuxMount allows mounting with a label', () => {
     const base = { spec: { securityContext: { seLinuxChangePolicy: 'MountOption' } } };
     expect(lines(base)).toHaveLength(1);
     expect(lines(base, { containerRestartRules: false, seLinuxMount: true })).toEqual([]);

@@ -1,6 +1,5 @@
-// Whether the API server would take this pod. Given with its defaults, as the API server checks it; every rule that it
-// breaks is reported, each with the path of the field.
-// Pure. Invariant: a pod that passes is complete enough for the rest of the kubelet to rely on its required fields.
+// Validates a defaulted pod as the API server does on creation. Reports every violation with the path of its field.
+// Pure. Invariant: the rest of the kubelet may rely on the required fields of a pod that passes.
 // Upstream: pkg/apis/core/validation (ValidatePodCreate).
 import type { Pod, PodSpec } from '../../api/k8s/types.ts';
 import { checkPodAnnotations } from './annotations.ts';
@@ -16,7 +15,7 @@ import { type Violation, Violations } from './violation.ts';
 import { checkVolumes } from './volumes.ts';
 import { checkHostProcesses } from './windows-options.ts';
 
-/** Gates that change what is allowed; the others are on, as they are in a cluster of this version by default. */
+/** Gates that change validation; the others are on, their default in a cluster of this version. */
 export interface PodValidationOptions {
   /** ContainerRestartRules. */
   readonly containerRestartRules: boolean;
@@ -24,8 +23,8 @@ export interface PodValidationOptions {
   readonly seLinuxMount: boolean;
 }
 
-// differs from upstream: there the kubelet checks static pods as if all gates were off, so that it refuses some that
-// the API server takes (a variable called "a.b c", a hook that sleeps for 0 s) and does not look at pod-level resources.
+// differs from upstream: the kubelet there validates static pods as if all gates were off, so that it rejects some that the API
+// server accepts (a variable named "a.b c", a hook that sleeps for 0 s) and ignores pod-level resources.
 export const defaultPodValidation: PodValidationOptions = {
   containerRestartRules: false,
   seLinuxMount: false,
@@ -69,7 +68,7 @@ export function validatePod(
   return v.found;
 }
 
-/** Variables that are read from a file need an emptyDir volume with that file. */
+/** Variables from a file require an emptyDir volume. */
 function checkEnvFiles(v: Violations, spec: PodSpec): void {
   const { containers, initContainers = [], ephemeralContainers = [], volumes = [] } = spec;
   for (const [list, each] of Object.entries({ containers, initContainers, ephemeralContainers }))

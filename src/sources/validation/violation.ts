@@ -1,4 +1,4 @@
-// One rule of the API that an object breaks, and how it is written: `spec.containers[0].name: Required value`.
+// A violation of an API rule, and its text: `spec.containers[0].name: Required value`.
 // Upstream: apimachinery/pkg/util/validation/field.
 
 type ViolationType =
@@ -14,7 +14,7 @@ type ViolationType =
 export interface Violation {
   readonly type: ViolationType;
   readonly field: string;
-  /** The offending value; left out where showing it helps nobody. */
+  /** The offending value, if it is part of the text. */
   readonly value?: unknown;
   readonly detail: string;
 }
@@ -31,10 +31,10 @@ function printed(value: unknown): string {
   return text.length <= longestValue ? text : `${text.slice(0, longestValue)}…`;
 }
 
-/** Says what is wrong with a text; empty when nothing is. */
+/** Returns the problems of a string; empty if it is valid. */
 type TextCheck = (value: string) => readonly string[];
 
-/** Collects violations along the walk through an object. */
+/** Collects the violations of an object. */
 export class Violations {
   readonly found: Violation[] = [];
 
@@ -72,25 +72,25 @@ export class Violations {
     this.found.push({ type: 'Too many', field, value: count, detail: `must have at most ${limit} items` });
   }
 
-  /** A text that may be empty, held to a rule otherwise. */
+  /** A string that is empty or satisfies a rule. */
   text(field: string, value: string | undefined, check: TextCheck): void {
     if (value === undefined || value === '') return;
     for (const detail of check(value)) this.invalid(field, value, detail);
   }
 
-  /** A text that must be there and keep to a rule. */
+  /** A required string that satisfies a rule. */
   requiredText(field: string, value: string | undefined, check?: TextCheck): void {
     if (value === undefined || value === '') this.required(field);
     else if (check !== undefined) this.text(field, value, check);
   }
 
-  /** One of the given words. */
+  /** One of the given values. */
   requiredWord(field: string, value: string | undefined, words: readonly string[]): void {
     if (value === undefined || value === '') this.required(field);
     else this.word(field, value, words);
   }
 
-  /** One of the given words, if it is given at all. */
+  /** One of the given values, or absent. */
   word(field: string, value: string | undefined, words: readonly string[]): void {
     if (value !== undefined && !words.includes(value)) this.unsupported(field, value, words);
   }
@@ -110,7 +110,7 @@ export class Violations {
   }
 }
 
-/** Whether a field says something: what is empty or false by itself is as good as absent. */
+/** Whether a field is set: empty and false count as absent. */
 function isSet(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return value !== undefined && value !== null && value !== false && value !== '';

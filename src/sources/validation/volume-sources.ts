@@ -1,4 +1,4 @@
-// What each source of a volume needs. A table: a source that is missing here is one that the API does not have.
+// Validates volume sources. A table: a source that is missing here does not exist in the API.
 // Upstream: pkg/apis/core/validation (one validator for each source).
 
 import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
@@ -33,7 +33,7 @@ const hostPathTypes = [
 export const pullPolicies = ['Always', 'IfNotPresent', 'Never'];
 const driverNameBytes = 63;
 
-/** In the order in which the API looks for them: of two, the first is checked and the second refused. */
+/** In the API's order: of two sources, the first is validated and the second rejected. */
 export const volumeSources: Readonly<Record<SourceName, SourceRule>> = {
   emptyDir: (v, path, { emptyDir }) => {
     if (emptyDir?.sizeLimit !== undefined && Quantity.parse(emptyDir.sizeLimit).sign() < 0)

@@ -1,4 +1,4 @@
-// Volumes and their sources. What is refused, and by which field.
+// Volumes and their sources. Which field is rejected.
 import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([

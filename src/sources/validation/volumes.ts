@@ -1,4 +1,4 @@
-// Rules for a pod's volumes: a name of its own, and exactly one source that is complete.
+// Validates volumes: a unique name, and exactly one valid source.
 // Upstream: pkg/apis/core/validation (ValidateVolumes, validateVolumeSource).
 
 import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
@@ -7,8 +7,7 @@ import type { Violations } from './violation.ts';
 import { type SourceName, volumeSources } from './volume-sources.ts';
 
 /**
- * Checks the volumes and returns those that containers can mount: by name, without the ones that are wrong, so that a
- * container that uses such a one is reported as well.
+ * Validates the volumes and returns the valid ones by name, so that a container that uses an invalid one is reported as well.
  */
 export function checkVolumes(
   v: Violations,

@@ -1,4 +1,4 @@
-// Rules for what only Windows has. This kubelet runs no Windows pods; a manifest is still held to the API's rules.
+// Validates Windows options. This kubelet runs no Windows pods, but manifests must still be valid.
 // Upstream: pkg/apis/core/validation (validateWindowsSecurityContextOptions, validateWindowsHostProcessPod).
 
 import { isDns1123Subdomain } from '../../api/k8s/names.ts';
@@ -46,7 +46,7 @@ function isUserName(name: string): string[] {
   return wrong;
 }
 
-/** Either all containers are host processes, on the host's network, or none is. */
+/** Either all containers are HostProcess containers, with host network, or none is. */
 export function checkHostProcesses(v: Violations, spec: PodSpec): void {
   const lists = {
     containers: spec.containers,

@@ -143,7 +143,7 @@ async function waitForServer(deps: ContainerMountsDeps, path: string, signal: Ab
   const what = `wait for the server of ${path}`;
   const isResponsive = await withDeadline(
     { clock: deps.clock, ms: serverTimeoutMs, signal, what },
-    async (within) => await deps.host.answers(path, within),
+    async (within) => await deps.host.isResponsive(path, within),
   );
   if (!isResponsive)
     throw new KubeletError('unavailable', 'ServerAway', `the server of ${path} does not respond`);

@@ -56,6 +56,6 @@ test('nfs measures only a server that responds within the deadline', async () =>
   const { host, clock, plugin } = setUp();
   const { path } = aSetUpRequest('nfs', { nfs });
   expect(await clock.until(plugin.stats(path, signal))).toMatchObject({ capacityBytes: 1_000 });
-  host.injectFault('answers', () => new Promise(() => undefined));
+  host.injectFault('isResponsive', () => new Promise(() => undefined));
   expect(await clock.until(plugin.stats(path, signal))).toBeUndefined();
 });

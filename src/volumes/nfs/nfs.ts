@@ -45,7 +45,7 @@ export function nfsPlugin({ host, clock }: NfsDeps): VolumePlugin {
     async stats(path, signal) {
       const isResponsive = await withDeadline(
         { clock, ms: serverTimeoutMs, signal, what: `wait for the server of ${path}` },
-        async (within) => await host.answers(path, within),
+        async (within) => await host.isResponsive(path, within),
       ).catch(() => false);
       return isResponsive ? await mountedStats(host, path) : undefined;
     },
