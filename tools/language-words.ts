@@ -17,7 +17,7 @@ export const wordRules: readonly WordRule[] = [
   {
     pattern: '(?:told|tell|tells|telling)\\b(?! (?:\\w+ ){0,4}apart)',
     instead: 'report, publish, emit, notify, distinguish',
-    fault: ['what was told', 'Tells why', 'updatedMs', 'telling it\n// again'],
+    fault: ['what was told', 'Tells why', 'toldAtMs', 'telling it\n// again'],
     fine: ['two pods that cannot be told apart', 'tell the two of them apart', 'untold', 'tellurium'],
   },
   { pattern: 'anew', instead: 'again', fault: ['starts anew', 'sidesAnew'] },
