@@ -73,7 +73,7 @@ export const serving = {
   }),
   tlsCipherSuites: strings({
     flag: 'tls-cipher-suites',
-    doc: 'Cipher suites of the server up to TLS 1.2, by their IANA names. Empty means the defaults of Node.js; the suites of TLS 1.3 cannot be configured.',
+    doc: "Cipher suites of the server up to TLS 1.2, by their IANA names. Empty means Go's defaults, suites with forward secrecy. The suites of TLS 1.3 cannot be configured.",
   }),
   tlsMinVersion: choice(['', ...tlsVersionNames], {
     flag: 'tls-min-version',
