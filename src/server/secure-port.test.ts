@@ -45,7 +45,7 @@ test('has no components if enableServer is false', () => {
 
 test('loads the client authorities before it listens', () => {
   const names = build({}, '/ca.crt').components.map(({ name }) => name);
-  expect(names).toEqual(['client authorities', 'secure']);
+  expect(names).toEqual(['client-authorities', 'secure']);
 });
 
 test('listens with the configured address and TLS settings, and admits requests before answering them', async () => {
