@@ -1,6 +1,6 @@
-// The pods of this node as the API server has them, mirror pods apart. Statuses are compared with these and written to them.
-// Upstream: the mirror half of pkg/kubelet/pod (manager). Owns ApiPods (sole writer: the API source).
-// Invariant: the store is updated before a key is announced.
+// This node's pods as the API server has them, with mirror pods kept separately. Statuses are diffed against these objects.
+// Owns ApiPods (sole writer: the API source). Invariant: the store is updated before a key is announced.
+// Upstream: the mirror half of pkg/kubelet/pod (manager).
 
 import type { Pod } from '../api/k8s/types.ts';
 import { type PodUid, podFullName, podUid } from '../api/pod/pod-ref.ts';

@@ -14,7 +14,7 @@ function watched(sources: readonly ('file' | 'http')[] = ['file']): {
   return { pods, heard };
 }
 
-test('a set announces what came, changed and went, and nothing else', () => {
+test('announces added, changed and removed pods, and no others', () => {
   const { pods, heard } = watched();
   pods.set('file', [aPod({ name: 'a' }), aPod({ name: 'b' })]);
   expect(heard.splice(0)).toEqual(['uid-a', 'uid-b', 'ready']);
@@ -25,7 +25,7 @@ test('a set announces what came, changed and went, and nothing else', () => {
   expect(pods.get(asPodUid('uid-a'))).toBeUndefined();
 });
 
-test('the time at which a source saw a pod is no change', () => {
+test('ignores a change of the seen annotation', () => {
   const { pods, heard } = watched();
   const seen = (at: string): ReturnType<typeof aPod> =>
     aPod({ annotations: { 'kubernetes.io/config.seen': at } });
@@ -35,7 +35,7 @@ test('the time at which a source saw a pod is no change', () => {
   expect(heard).toEqual([]);
 });
 
-test('a changed pod keeps its place in the order of arrival', () => {
+test('keeps the order of arrival of a changed pod', () => {
   const { pods } = watched();
   pods.set('file', [aPod({ name: 'a' })]);
   pods.set('file', [aPod({ name: 'a' }), aPod({ name: 'b' })]);
@@ -46,7 +46,7 @@ test('a changed pod keeps its place in the order of arrival', () => {
   ]);
 });
 
-test('sources are ready only when each has spoken, an empty set included', () => {
+test('reports the sources ready once each has reported, even without pods', () => {
   const { pods, heard } = watched(['file', 'http']);
   expect(pods.sourcesReady()).toBe(false);
   pods.set('file', []);
@@ -57,7 +57,7 @@ test('sources are ready only when each has spoken, an empty set included', () =>
   expect(heard).toEqual(['ready']);
 });
 
-test('a source cannot change or remove what another one brought', () => {
+test('lets no source change or remove the pods of another', () => {
   const { pods } = watched(['file', 'http']);
   pods.set('file', [aPod({ name: 'a' })]);
   pods.set('http', [aPod({ name: 'a', hostname: 'other' })]);
@@ -66,7 +66,7 @@ test('a source cannot change or remove what another one brought', () => {
   expect(pods.get(asPodUid('uid-a'))?.pod.spec?.hostname).toBeUndefined();
 });
 
-test('the version counts changes only', () => {
+test('increases the version on changes only', () => {
   const { pods } = watched();
   pods.set('file', []);
   expect(pods.version).toBe(0);

@@ -1,6 +1,6 @@
-// The pods this node was given, by source. Upstream: pkg/kubelet/pod (manager) and pkg/kubelet/config (PodStorage).
-// Owns DesiredPods (sole writer: the sources, each replacing its own set). Invariants: the store is updated before a key
-// is announced; a source that has not spoken yet is known, so that nobody takes its silence for an empty set.
+// The pods assigned to this node, by source. Owns DesiredPods (sole writer: the sources, each replacing its own set).
+// Invariants: the store is updated before a key is announced; a source that has not reported yet is distinguished from one
+// that reported no pods. Upstream: pkg/kubelet/pod (manager) and pkg/kubelet/config (PodStorage).
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
 import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
@@ -33,7 +33,7 @@ export class DesiredPods implements Store {
     this.#awaited = new Set(options.sources);
   }
 
-  /** Counts changes, so that a reader can tell whether its copy is still good. */
+  /** Increases with every change, so that a reader can detect a stale copy. */
   get version(): number {
     return this.#version;
   }
@@ -46,24 +46,24 @@ export class DesiredPods implements Store {
     return [...this.#byUid.values()];
   }
 
-  /** Nothing may be taken for unwanted before this is true. */
+  /** No pod may be treated as removed before this is true. */
   sourcesReady(): boolean {
     return [...this.#awaited].every((source) => this.#reported.has(source));
   }
 
-  /** Replaces what `source` wants. Pods that are the same as before are not announced. */
+  /** Replaces the pods of `source`. Unchanged pods are not announced. */
   set(source: SourceName, pods: readonly Pod[]): void {
-    const wanted = new Map(pods.map((pod) => [podUid(pod), pod]));
+    const updated = new Map(pods.map((pod) => [podUid(pod), pod]));
     const announce: PodUid[] = [];
     for (const [uid, desired] of this.#byUid) {
-      if (desired.source === source && !wanted.has(uid)) {
+      if (desired.source === source && !updated.has(uid)) {
         this.#byUid.delete(uid);
         announce.push(uid);
       }
     }
-    for (const [uid, pod] of wanted) {
+    for (const [uid, pod] of updated) {
       const before = this.#byUid.get(uid);
-      // A UID belongs to the source that brought it first.
+      // A UID belongs to the source that reported it first.
       if (before !== undefined && before.source !== source) continue;
       if (before !== undefined && samePod(before.pod, pod)) continue;
       this.#byUid.set(uid, { uid, pod, source, order: before?.order ?? this.#nextOrder++ });
@@ -77,7 +77,7 @@ export class DesiredPods implements Store {
   }
 }
 
-/** Equal but for the time at which the source saw it. */
+/** Equal apart from the seen annotation. */
 function samePod(a: Pod, b: Pod): boolean {
   return a === b || comparable(a) === comparable(b);
 }

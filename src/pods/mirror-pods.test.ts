@@ -30,7 +30,7 @@ function staticPod(hash: string): Pod {
   });
 }
 
-/** The API server as the mirror pods see it: what is written there comes back by the watch. */
+/** A minimal API server: the watch delivers every write. */
 async function world(
   options: { listed?: boolean; sourcesReady?: boolean; node?: typeof node | undefined } = { node },
 ) {
@@ -83,13 +83,13 @@ async function world(
     desired.set('file', pod === undefined ? [] : [pod]);
     await clock.settle();
   };
-  /** Something else about the node changes, or the pod of this UID has ended. */
+  /** Something else about the node changes, or the pod with this UID has terminated. */
   const anyChange = (): void => ownNode.changed.push();
   const podEnded = (uid: string): void => lifecycles.changed.push(asPodUid(uid));
   return { anyChange, apiPods, calls, clock, podEnded, state, want };
 }
 
-test('a mirror pod is its static pod, marked and owned by the node', () => {
+test('builds a mirror pod from its static pod, annotated and owned by the node', () => {
   const { metadata, spec } = mirrorOf(staticPod('h1'), node);
   expect(metadata).toEqual({
     name: 'web-node1',
@@ -104,7 +104,7 @@ test('a mirror pod is its static pod, marked and owned by the node', () => {
   expect(spec).toEqual(staticPod('h1').spec);
 });
 
-test('made once, and again after somebody deleted it', async () => {
+test('creates a mirror pod once, and again after it was deleted', async () => {
   const { apiPods, calls, clock, want } = await world();
   await want(staticPod('h1'));
   await want(staticPod('h1'));
@@ -115,7 +115,7 @@ test('made once, and again after somebody deleted it', async () => {
   expect(apiPods.mirror(name)?.metadata?.uid).toBe('m2');
 });
 
-test('one that shows an earlier manifest, or is being deleted, is replaced', async () => {
+test('replaces a mirror pod of an earlier manifest, or one that is being deleted', async () => {
   const { apiPods, calls, clock, want } = await world();
   await want(staticPod('h1'));
   await want(staticPod('h2'));
@@ -126,7 +126,7 @@ test('one that shows an earlier manifest, or is being deleted, is replaced', asy
   expect(calls.slice(3)).toEqual(['delete m2', 'create']);
 });
 
-test('it goes with its static pod, but not before that has ended', async () => {
+test('deletes a mirror pod after its static pod has terminated', async () => {
   const { calls, clock, anyChange, state, want } = await world();
   await want(staticPod('h1'));
   state.busy = true;
@@ -138,7 +138,7 @@ test('it goes with its static pod, but not before that has ended', async () => {
   expect(calls).toEqual(['create', 'delete m1']);
 });
 
-test('one that shows an earlier manifest stays until the pod it shows has ended', async () => {
+test('keeps a mirror pod of an earlier manifest until that pod has terminated', async () => {
   const { apiPods, calls, clock, podEnded, state, want } = await world();
   await want(staticPod('h1'));
   state.busy = true;
@@ -153,7 +153,7 @@ test('one that shows an earlier manifest stays until the pod it shows has ended'
   expect(apiPods.mirror(name)?.metadata?.annotations?.['kubernetes.io/config.mirror']).toBe('h3');
 });
 
-test('a failed call waits for its retry whatever else changes, but not when its own static pod changes', async () => {
+test('keeps the backoff of a failed call on unrelated changes, and retries at once if its static pod changes', async () => {
   const { calls, clock, anyChange, podEnded, state, want } = await world();
   state.fault = new KubeletError('forbidden', 'Forbidden', 'the namespace is being terminated');
   await want(staticPod('h1'));
@@ -170,14 +170,14 @@ test('a failed call waits for its retry whatever else changes, but not when its 
   expect(calls.length).toBe(before + 1);
 });
 
-test('nothing is deleted while a source is silent', async () => {
+test('deletes nothing before every source has reported', async () => {
   const { apiPods, calls, clock } = await world({ node, sourcesReady: false });
   apiPods.upsert(mirrorOf(staticPod('h1'), node));
   await clock.settle();
   expect(calls).toEqual([]);
 });
 
-test('nothing is made before the node is registered and the API server has listed its pods', async () => {
+test('creates nothing before the node is registered and the pods are listed', async () => {
   const { apiPods, calls, clock, anyChange, state, want } = await world({
     listed: false,
     node: undefined,
@@ -193,9 +193,9 @@ test('nothing is made before the node is registered and the API server has liste
   expect(calls).toEqual(['create']);
 });
 
-test('an API server that is away is asked less and less often', async () => {
+test('backs off while the API server is unreachable', async () => {
   const { apiPods, calls, clock, state, want } = await world();
-  state.fault = new KubeletError('unavailable', 'ConnectionRefused', 'away');
+  state.fault = new KubeletError('unavailable', 'ConnectionRefused', 'connection refused');
   await want(staticPod('h1'));
   await clock.advance(120_000);
   expect(calls.length).toBeLessThan(25);
@@ -204,7 +204,7 @@ test('an API server that is away is asked less and less often', async () => {
   expect(apiPods.mirror(name)).toBeDefined();
 });
 
-test('a pod of that name that is not ours stays, and is asked about again', async () => {
+test('keeps a foreign pod of the same name, and retries', async () => {
   const { calls, clock, state, want } = await world();
   state.fault = new KubeletError('conflict', 'AlreadyExists', 'pods "web-node1" already exists');
   await want(staticPod('h1'));

@@ -1,7 +1,7 @@
-// Shows static pods in the API: one mirror pod each, created and deleted beside the pod's sync and never delaying it.
+// Represents static pods in the API by one mirror pod each, created and deleted beside the pod's sync and never delaying it.
 // Upstream: tryReconcileMirrorPods in kubelet.go, pkg/kubelet/pod/mirror_client.go, deleteOrphanedMirrorPods.
 // A loop keyed by full name. Invariants: a mirror pod is deleted by UID only, so never a pod that the kubelet did not create;
-// nothing is deleted before every source has reported; a mirror pod shows its static pod until that has ended, even if the
+// nothing is deleted before every source has reported; a mirror pod stays until its static pod has terminated, even if the
 // manifest has been edited since; a failed call is retried with backoff, whatever else changes on the node.
 import type { Node, OwnerReference, Pod } from '../api/k8s/types.ts';
 import { isDown, type ObservedPod } from '../api/pod/observed.ts';
@@ -97,9 +97,9 @@ export class MirrorPods implements Component {
     const pokeAll = (): void => this.#pokeAll();
     return [
       on(desired.changed, (uid) => {
-        const wanted = desired.get(uid);
-        if (wanted === undefined) pokeAll();
-        else if (wanted.source !== 'api') this.#queue.add(podFullName(wanted.pod));
+        const entry = desired.get(uid);
+        if (entry === undefined) pokeAll();
+        else if (entry.source !== 'api') this.#queue.add(podFullName(entry.pod));
       }),
       on(desired.ready, pokeAll),
       on(lifecycles.changed, (uid) => {
@@ -116,7 +116,7 @@ export class MirrorPods implements Component {
     ];
   }
 
-  /** Nothing of this pod runs any more: its mirror pod may be deleted. */
+  /** The pod has stopped: its mirror pod may be deleted. */
   #pokeMirrorOf(uid: PodUid): void {
     const { apiPods } = this.#deps.stores;
     for (const name of apiPods.mirrorNames()) {
@@ -138,24 +138,24 @@ export class MirrorPods implements Component {
     const { apiPods, desired } = this.#deps.stores;
     // The first list wakes this loop again.
     if (!apiPods.hasSynced()) return;
-    const wanted = this.#staticPods().find((pod) => podFullName(pod) === fullName);
+    const staticPod = this.#staticPods().find((pod) => podFullName(pod) === fullName);
     const mirror = apiPods.mirror(fullName);
-    if (wanted === undefined) {
-      if (mirror === undefined || !desired.sourcesReady() || this.#showsLivePod(mirror)) return;
-      await this.#delete(mirror, 'its static pod is gone', signal);
+    if (staticPod === undefined) {
+      if (mirror === undefined || !desired.sourcesReady() || this.#mirrorsRunningPod(mirror)) return;
+      await this.#delete(mirror, 'its static pod was removed', signal);
       return;
     }
-    if (mirror !== undefined && isMirrorOf(mirror, wanted)) {
+    if (mirror !== undefined && isMirrorOf(mirror, staticPod)) {
       if (mirror.metadata?.deletionTimestamp === undefined) return;
       await this.#delete(mirror, 'its static pod is not being deleted', signal);
     } else if (mirror !== undefined) {
-      if (this.#showsLivePod(mirror)) return;
-      await this.#delete(mirror, 'it shows an earlier static pod', signal);
+      if (this.#mirrorsRunningPod(mirror)) return;
+      await this.#delete(mirror, 'it mirrors an earlier static pod', signal);
     }
-    await this.#create(wanted, signal);
+    await this.#create(staticPod, signal);
   }
 
-  #showsLivePod(mirror: Pod): boolean {
+  #mirrorsRunningPod(mirror: Pod): boolean {
     const uid = mirroredUid(mirror);
     return uid !== undefined && this.#mayRun(uid);
   }
@@ -198,7 +198,7 @@ export class MirrorPods implements Component {
       log.info('Created mirror pod', { pod: podRef(pod) });
     } catch (err) {
       if (!(err instanceof KubeletError) || err.reason !== 'AlreadyExists') throw err;
-      // Most likely our own, which the watch has not shown yet. If not, the watch never shows it, and the error is logged.
+      // Most likely our own, which the watch has not delivered yet. A foreign pod is never delivered, and the error is logged.
       if (stores.apiPods.mirror(podFullName(pod)) === undefined) throw err;
     }
   }
@@ -210,7 +210,7 @@ export class MirrorPods implements Component {
   }
 }
 
-/** The static pod as the API shows it: owned by the node, without its UID, which the API server assigns. */
+/** The mirror pod to create: owned by the node, and without the static pod's UID, since the API server assigns one. */
 export function mirrorOf(pod: Pod, node: { readonly name: string; readonly uid: string }): Pod {
   const { uid: _local, ...metadata } = pod.metadata ?? {};
   const owner: OwnerReference = {

@@ -1,11 +1,12 @@
-// Rejects pods that this kubelet cannot run whatever else runs: by their spec, the gates and the machine. Pure.
+// Rejects pods that this kubelet can never run, regardless of other pods: by spec, feature gates and machine. Pure.
+// A check that depends on other pods or on the node's resources belongs in admission/.
 // Upstream: the admit handlers of pkg/kubelet/kubelet.go (sysctl, AppArmor, features).
 import type { Pod } from '../api/k8s/types.ts';
-import { appArmorRefusal, podLevelRefusal, sysctlRefusal } from './admission/node-security.ts';
-import { type RefuseGates, refusePod } from './refuse-pod.ts';
+import { appArmorRejection, podLevelRejection, sysctlRejection } from './admission/node-security.ts';
+import { rejectUnsupported, type UnsupportedGates } from './unsupported-fields.ts';
 
 interface RejectionSettings {
-  readonly gates: RefuseGates & {
+  readonly gates: UnsupportedGates & {
     readonly ContainerRestartRules: boolean;
     readonly ImageVolume: boolean;
     readonly PodLevelResources: boolean;
@@ -15,16 +16,16 @@ interface RejectionSettings {
   readonly kernelRelease: string;
 }
 
-export function rejectPod(pod: Pod, settings: RejectionSettings): ReturnType<typeof refusePod> {
+export function rejectPod(pod: Pod, settings: RejectionSettings): ReturnType<typeof rejectUnsupported> {
   const { allowedUnsafeSysctls: allowedUnsafe, appArmor, gates, kernelRelease } = settings;
   return (
-    refusePod(pod, {
+    rejectUnsupported(pod, {
       restartRules: gates.ContainerRestartRules,
       imageVolumes: gates.ImageVolume,
       gates,
     }) ??
-    sysctlRefusal(pod, { kernelRelease, allowedUnsafe }) ??
-    appArmorRefusal(pod, appArmor) ??
-    podLevelRefusal(pod, gates.PodLevelResources)
+    sysctlRejection(pod, { kernelRelease, allowedUnsafe }) ??
+    appArmorRejection(pod, appArmor) ??
+    podLevelRejection(pod, gates.PodLevelResources)
   );
 }

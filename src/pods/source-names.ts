@@ -1,4 +1,4 @@
-// The sources that must have reported before a pod may be treated as unwanted.
+// The configured sources, all of which must have reported before a pod may be treated as removed.
 import type { SourceName } from './desired-pods.ts';
 
 export function sourceNames(config: {

@@ -39,12 +39,12 @@ const lb = (is: string): PodCondition => ({ type: 'example.com/lb', status: is }
 
 const cases: readonly (readonly [string, Partial<ConditionsView>, readonly string[]])[] = [
   [
-    'all is well',
+    'healthy pod',
     {},
     ['PodReadyToStartContainers True', 'Initialized True', 'Ready True', 'ContainersReady True', scheduled],
   ],
   [
-    'no sandbox, containers wait',
+    'no sandbox, containers waiting',
     { observed: undefined, statuses: [waits('c')], phase: 'Pending' },
     [
       'PodReadyToStartContainers False',
@@ -55,7 +55,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     ],
   ],
   [
-    'nothing known of any container',
+    'no container statuses',
     { pod: pod({ initContainers: [container('i')] }), statuses: [], phase: 'Pending' },
     [
       'PodReadyToStartContainers True',
@@ -80,7 +80,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     ],
   ],
   [
-    'init containers: one done, one to come, one unknown',
+    'init containers: one completed, one pending, one unknown',
     {
       pod: pod({ initContainers: [container('i1'), container('i2'), container('i3')] }),
       statuses: [done('i1'), waits('i2'), waits('c')],
@@ -95,7 +95,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     ],
   ],
   [
-    'a sidecar that restarts does not undo initialization',
+    'a restarting sidecar does not revert Initialized',
     { pod: pod({ initContainers: [side] }), statuses: [waits('side'), up('c')] },
     [
       'PodReadyToStartContainers True',
@@ -128,7 +128,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     ],
   ],
   [
-    'a readiness gate nobody answered',
+    'a readiness gate without its condition',
     { pod: pod(gates) },
     [
       'PodReadyToStartContainers True',
@@ -139,7 +139,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     ],
   ],
   [
-    'a readiness gate that says no, kept in front',
+    'a readiness gate that is False; foreign conditions come first',
     { pod: pod(gates), foreign: [lb('False')] },
     [
       'example.com/lb False',
@@ -151,7 +151,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     ],
   ],
   [
-    'a readiness gate that says yes',
+    'a readiness gate that is True',
     { pod: pod(gates), foreign: [lb('True')] },
     [
       'example.com/lb True',
@@ -176,7 +176,7 @@ describe('PodReadyToStartContainers', () => {
     ['one ready', pod(), [sandbox()], 'True'],
     ['two ready', pod(), [sandbox(), sandbox()], 'False'],
     ['the newest is not ready', pod(), [sandbox({ ready: false }), sandbox()], 'False'],
-    ['an old one is not ready', pod(), [sandbox(), sandbox({ ready: false })], 'True'],
+    ['an older one is not ready', pod(), [sandbox(), sandbox({ ready: false })], 'True'],
     ['no address yet', pod(), [sandbox({ ips: [] })], 'False'],
     ['host network needs no address', hostPod, [sandbox({ ips: [], hostNetwork: true })], 'True'],
     ['network mode changed', hostPod, [sandbox()], 'False'],
@@ -189,7 +189,7 @@ describe('PodReadyToStartContainers', () => {
   }
 });
 
-describe('what surrounds a condition', () => {
+describe('transition times and generations', () => {
   const before: PodCondition[] = [
     { type: 'Ready', status: 'True', lastTransitionTime: startText },
     { type: 'ContainersReady', status: 'False', lastTransitionTime: startText },
@@ -197,13 +197,13 @@ describe('what surrounds a condition', () => {
   const find = (conditions: readonly PodCondition[], type: string): PodCondition | undefined =>
     conditions.find((condition) => condition.type === type);
 
-  test('the transition time moves only with the status, cut to the second', () => {
+  test('changes the transition time only with the status, truncated to the second', () => {
     const conditions = computeConditions(view({ before }));
     expect(find(conditions, 'Ready')?.lastTransitionTime).toBe(startText);
     expect(find(conditions, 'ContainersReady')?.lastTransitionTime).toBe(laterText);
   });
 
-  test('the generation is stated where the pod has one', () => {
+  test('reports the observed generation if the pod has one', () => {
     const numbered = pod({}, { metadata: { generation: 7 } });
     const generations = (spec: ConditionsView['pod']): unknown[] =>
       computeConditions(view({ pod: spec })).map((condition) => condition.observedGeneration);
@@ -211,7 +211,7 @@ describe('what surrounds a condition', () => {
     expect(generations(pod())).toEqual([undefined, undefined, undefined, undefined, undefined]);
   });
 
-  test('a shared condition gets its time when it is new', () => {
+  test('stamps a shared condition when it is new', () => {
     const disruption: PodCondition = {
       type: 'DisruptionTarget',
       status: 'True',
@@ -221,7 +221,7 @@ describe('what surrounds a condition', () => {
     expect(first).toEqual({ ...disruption, lastTransitionTime: laterText });
   });
 
-  test('once terminal, only the sandbox still changes its condition', () => {
+  test('changes only PodReadyToStartContainers once the pod is terminal', () => {
     const earlier = computeConditions(view({ statuses: [waits('c')], phase: 'Pending' }));
     const after = computeConditions(
       view({ before: earlier, phase: 'Failed', final: true, observed: undefined, statuses: [waits('c')] }),
@@ -236,34 +236,34 @@ describe('what surrounds a condition', () => {
   });
 });
 
-describe('gates of conditions', () => {
+describe('feature gates of conditions', () => {
   const off = { ...defaultStatusGates, PodObservedGenerationTracking: false };
   const spec = pod({}, { metadata: { generation: 3 } });
   const generations = (fields: Partial<ConditionsView>): unknown[] =>
     computeConditions(view({ pod: spec, ...fields })).map(({ observedGeneration }) => observedGeneration);
 
-  test('PodReadyToStartContainersCondition off: not told', () => {
+  test('omits PodReadyToStartContainers with its gate off', () => {
     const gatesOff = { ...defaultStatusGates, PodReadyToStartContainersCondition: false };
     const types = computeConditions(view({ gates: gatesOff })).map(({ type }) => type);
     expect(types).toEqual(['Initialized', 'Ready', 'ContainersReady', 'PodScheduled']);
   });
 
-  test('PodObservedGenerationTracking on: told with every condition', () => {
+  test('reports the generation with every condition with PodObservedGenerationTracking on', () => {
     expect(generations({})).toEqual([3, 3, 3, 3, 3]);
   });
 
-  test('PodObservedGenerationTracking off: not told, unless it was', () => {
+  test('reports the generation with the gate off only if it was reported before', () => {
     expect(generations({ gates: off })).toEqual(Array.from({ length: 5 }, () => undefined));
     const before = [{ type: 'Ready', status: 'True', observedGeneration: 1 }];
     expect(generations({ gates: off, before })).toEqual([undefined, undefined, 3, undefined, undefined]);
   });
 });
 
-test('a resize that waits and one under way are told before the kubelet’s own conditions, with their own times', () => {
-  const told = { message: 'full', generation: 3, sinceMs: 0, updatedMs: 60_000 };
+test('reports resize conditions before the kubelet’s own, with their own times', () => {
+  const condition = { message: 'full', generation: 3, sinceMs: 0, updatedMs: 60_000 };
   const resize = {
-    pending: { ...told, reason: 'Deferred' },
-    inProgress: { ...told, reason: '', message: '', generation: 2 },
+    pending: { ...condition, reason: 'Deferred' },
+    inProgress: { ...condition, reason: '', message: '', generation: 2 },
   };
   const shown = (gates: Partial<ConditionsView['gates']> = {}): readonly PodCondition[] =>
     computeConditions(view({ resize, gates: { ...defaultStatusGates, ...gates } })).slice(0, 2);

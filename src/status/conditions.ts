@@ -1,4 +1,4 @@
-// The conditions the kubelet owns, in the order it writes them. Pure.
+// Computes the conditions that the kubelet owns, in the order in which it writes them. Pure.
 // Upstream: pkg/kubelet/status/generate.go, and updateLastTransitionTime in status_manager.go.
 import type { ContainerStatus, Pod, PodCondition } from '../api/k8s/types.ts';
 import { longRunningContainers } from '../api/pod/find-container.ts';
@@ -19,7 +19,7 @@ export const ownedConditions: readonly string[] = [
   'PodReadyToStartContainers',
 ];
 
-/** Both the kubelet and others write it; what was set stays set. */
+/** Written by the kubelet and by other controllers; once set it stays. */
 export const sharedCondition = 'DisruptionTarget';
 
 const finalOnceTerminal: readonly string[] = ['Initialized', 'Ready', 'ContainersReady'];
@@ -30,11 +30,11 @@ export interface ConditionsView {
   /** Init containers first, then the regular ones. */
   readonly statuses: readonly ContainerStatus[];
   readonly phase: string;
-  /** Conditions others own, which readiness gates may name. */
+  /** Conditions owned by other controllers, which readiness gates may name. */
   readonly foreign: readonly PodCondition[];
   readonly before: readonly PodCondition[];
   readonly resize?: ResizeConditions | undefined;
-  /** The pod had reached its end before: only the sandbox can still change. */
+  /** The pod was terminal before: only the sandbox can still change. */
   readonly final: boolean;
   readonly gates: StatusGates;
   readonly nowMs: number;
@@ -63,29 +63,29 @@ export function computeConditions(view: ConditionsView): PodCondition[] {
   ];
 }
 
-/** As it was told: its times and generation are those of the resize, not of the pod. */
+/** Copied as reported: times and generation are the resize's, not the pod's. */
 function resizeCondition(
   view: ConditionsView,
   type: string,
-  told: ResizeCondition | undefined,
+  resize: ResizeCondition | undefined,
 ): readonly PodCondition[] {
-  if (told === undefined || !view.gates.InPlacePodVerticalScaling) return [];
+  if (resize === undefined || !view.gates.InPlacePodVerticalScaling) return [];
   const old = view.before.find((condition) => condition.type === type);
   const tracks = view.gates.PodObservedGenerationTracking || (old?.observedGeneration ?? 0) !== 0;
   return [
     present<PodCondition>({
       type,
-      observedGeneration: tracks && told.generation !== 0 ? told.generation : undefined,
+      observedGeneration: tracks && resize.generation !== 0 ? resize.generation : undefined,
       status: 'True',
-      lastProbeTime: apiTime(told.updatedMs),
-      lastTransitionTime: apiTime(told.sinceMs),
-      reason: nonEmpty(told.reason),
-      message: nonEmpty(told.message),
+      lastProbeTime: apiTime(resize.updatedMs),
+      lastTransitionTime: apiTime(resize.sinceMs),
+      reason: nonEmpty(resize.reason),
+      message: nonEmpty(resize.message),
     }),
   ];
 }
 
-/** One condition as the API has it; its transition time moves only with its status. */
+/** A condition in the API's form. Its transition time changes only with its status. */
 export function stampCondition(
   type: string,
   verdict: Verdict,
@@ -97,7 +97,7 @@ export function stampCondition(
   },
 ): PodCondition {
   const old = options.before.find((condition) => condition.type === type);
-  // Once told it is kept up to date, whatever the gate says.
+  // Once reported, the generation is kept up to date even if the gate is off.
   const tracks = options.tracksGeneration || (old?.observedGeneration ?? 0) !== 0;
   return present<PodCondition>({
     type,
@@ -133,7 +133,7 @@ function truth(holds: boolean): Verdict {
   return { status: holds ? 'True' : 'False' };
 }
 
-/** A fresh sandbox is needed exactly when the present one cannot take containers. */
+/** A new sandbox is needed exactly when containers cannot be started in the current one. */
 function needsSandbox(pod: Pod, observed: ObservedPod | undefined): boolean {
   const sandboxes = observed?.sandboxes ?? [];
   const [newest] = sandboxes;
@@ -143,7 +143,7 @@ function needsSandbox(pod: Pod, observed: ObservedPod | undefined): boolean {
   return newest.hostNetwork !== hostNetwork || (!hostNetwork && newest.ips.length === 0);
 }
 
-/** The verdict of a phase that is an end; it needs no look at single containers. */
+/** The verdict for a terminal phase, independent of the containers. */
 export function terminalVerdict(phase: string): Verdict {
   return { status: 'False', reason: phase === 'Failed' ? 'PodFailed' : 'PodCompleted' };
 }
@@ -196,7 +196,7 @@ function initializedVerdict(view: ConditionsView): Verdict {
   return message === '' ? truth(true) : { status: 'False', reason: 'ContainersNotInitialized', message };
 }
 
-/** Then the pod was initialized once, also while a sidecar restarts. */
+/** A started regular container proves that the pod was initialized once, also while a sidecar restarts. */
 function anyRegularStarted(pod: Pod, statuses: readonly ContainerStatus[]): boolean {
   return (pod.spec?.containers ?? []).some(({ name }) => {
     const state = statusOf(statuses, name)?.state;

@@ -1,79 +1,84 @@
-// The resources a container's status shows: what it was given, as far as the runtime can tell. Pure.
+// Computes the resources in a container's status: those applied to it, as far as the runtime reports them. Pure.
 // Upstream: convertContainerStatusResources in pkg/kubelet/kubelet_pods.go.
 import type { ContainerStatus, ResourceList, ResourceRequirements } from '../api/k8s/types.ts';
 import type { ObservedContainer, ObservedResources } from '../api/pod/observed.ts';
 import { Quantity } from '../api/quantity/quantity.ts';
 import { present } from './api-fields.ts';
 
-/** The kernel knows no smaller ones: what is wanted below stays as it was wanted. */
-const leastLimitMilli = 10n;
-const leastRequestMilli = 2n;
+/** The kernel's minimum. A smaller allocated value is reported as allocated. */
+const minLimitMilli = 10n;
+const minRequestMilli = 2n;
 
 /**
- * `wanted`: what was allocated. `old`: the status of the same container while it already ran; its values stand where the
- * runtime says nothing. `actuated`: what it was last given.
+ * `old`: the status of the same container if it was already running; its values are kept where the runtime reports none.
+ * `actuated`: the resources last applied to the container.
  */
 export function enactedResources(
-  wanted: ResourceRequirements | undefined,
-  seen: ObservedContainer,
+  allocated: ResourceRequirements | undefined,
+  observed: ObservedContainer,
   old: ContainerStatus | undefined,
   actuated?: ResourceRequirements,
 ): ResourceRequirements {
-  const running = seen.state === 'running';
+  const running = observed.state === 'running';
   const before = running ? old?.resources : undefined;
-  const told = running ? (seen.resources ?? {}) : {};
+  const reported = running ? (observed.resources ?? {}) : {};
   return present<ResourceRequirements>({
-    limits: enactedLimits(wanted?.limits, told, before?.limits),
-    requests: enactedRequests(wanted?.requests, told, before?.requests, running ? actuated : undefined),
-    claims: wanted?.claims !== undefined && wanted.claims.length > 0 ? wanted.claims : undefined,
+    limits: enactedLimits(allocated?.limits, reported, before?.limits),
+    requests: enactedRequests(
+      allocated?.requests,
+      reported,
+      before?.requests,
+      running ? actuated : undefined,
+    ),
+    claims: allocated?.claims !== undefined && allocated.claims.length > 0 ? allocated.claims : undefined,
   });
 }
 
 function enactedLimits(
-  wanted: ResourceList | undefined,
-  told: ObservedResources,
+  allocated: ResourceList | undefined,
+  reported: ObservedResources,
   before: ResourceList | undefined,
 ): ResourceList | undefined {
-  if (nonEmptyMap(wanted) === undefined) return undefined;
-  const cpu = enactedCpu(wanted?.cpu, told.cpuLimitMilli, leastLimitMilli);
+  if (nonEmptyMap(allocated) === undefined) return undefined;
+  const cpu = enactedCpu(allocated?.cpu, reported.cpuLimitMilli, minLimitMilli);
   const memory =
-    told.memoryLimitBytes === undefined
+    reported.memoryLimitBytes === undefined
       ? undefined
-      : Quantity.of(told.memoryLimitBytes, 'BinarySI').toString();
+      : Quantity.of(reported.memoryLimitBytes, 'BinarySI').toString();
   return present<ResourceList>({
-    ...wanted,
-    ...given('cpu', told.cpuLimitMilli === undefined ? before?.cpu : cpu),
-    ...given('memory', told.memoryLimitBytes === undefined ? before?.memory : memory),
+    ...allocated,
+    ...given('cpu', reported.cpuLimitMilli === undefined ? before?.cpu : cpu),
+    ...given('memory', reported.memoryLimitBytes === undefined ? before?.memory : memory),
   });
 }
 
 function enactedRequests(
-  wanted: ResourceList | undefined,
-  told: ObservedResources,
+  allocated: ResourceList | undefined,
+  reported: ObservedResources,
   before: ResourceList | undefined,
   actuated: ResourceRequirements | undefined,
 ): ResourceList | undefined {
-  if (nonEmptyMap(wanted) === undefined) return undefined;
-  const cpu = enactedCpu(wanted?.cpu, told.cpuRequestMilli, leastRequestMilli);
+  if (nonEmptyMap(allocated) === undefined) return undefined;
+  const cpu = enactedCpu(allocated?.cpu, reported.cpuRequestMilli, minRequestMilli);
   return present<ResourceList>({
-    ...wanted,
-    ...given('cpu', told.cpuRequestMilli === undefined ? before?.cpu : cpu),
-    // The kernel knows nothing of it: what the container was given is what it requests.
-    ...(actuated === undefined || wanted?.memory === undefined
+    ...allocated,
+    ...given('cpu', reported.cpuRequestMilli === undefined ? before?.cpu : cpu),
+    // The kernel has no memory request, so the request last applied is reported.
+    ...(actuated === undefined || allocated?.memory === undefined
       ? {}
       : given('memory', actuated.requests?.memory ?? '0')),
   });
 }
 
 function enactedCpu(
-  wanted: string | undefined,
-  toldMilli: bigint | undefined,
-  leastMilli: bigint,
+  allocated: string | undefined,
+  reportedMilli: bigint | undefined,
+  minMilli: bigint,
 ): string | undefined {
-  if (toldMilli === undefined) return undefined;
-  const wantedMilli = wanted === undefined ? 0n : Quantity.fromJson(wanted).milliValue();
-  return toldMilli > leastMilli || wantedMilli > leastMilli
-    ? Quantity.ofMilli(toldMilli).toString()
+  if (reportedMilli === undefined) return undefined;
+  const allocatedMilli = allocated === undefined ? 0n : Quantity.fromJson(allocated).milliValue();
+  return reportedMilli > minMilli || allocatedMilli > minMilli
+    ? Quantity.ofMilli(reportedMilli).toString()
     : undefined;
 }
 

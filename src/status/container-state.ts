@@ -1,4 +1,5 @@
-// One observed container as the API shows it. Pure. Upstream: convertContainerStatus in pkg/kubelet/kubelet_pods.go.
+// Converts one observed container to the API's container status. Pure.
+// Upstream: convertContainerStatus in pkg/kubelet/kubelet_pods.go.
 import type {
   Container,
   ContainerState,
@@ -15,7 +16,7 @@ import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
 import { enactedResources, nonEmptyMap } from './container-resources.ts';
 import type { StatusGates } from './status-gates.ts';
 
-/** What of a container's spec its status needs; ephemeral containers have these too. */
+/** The spec fields that a container status needs; ephemeral containers have them too. */
 export type ContainerSpec = Pick<
   Container,
   | 'name'
@@ -31,7 +32,7 @@ export type ContainerSpec = Pick<
 const unknownReason = 'ContainerStatusUnknown';
 const killedExitCode = 137;
 
-/** The end of a container that nobody saw: it ran, and is gone without a trace. Counted as killed. */
+/** The terminated state of a container that ran and vanished without an exit being observed. Reported as killed. */
 export function lostState(when: 'terminated' | 'deleted'): ContainerStateTerminated {
   const message =
     when === 'terminated'
@@ -43,34 +44,34 @@ export function lostState(when: 'terminated' | 'deleted'): ContainerStateTermina
 export interface NodeView {
   readonly runtimeName: string;
   readonly supportsRecursiveReadOnly: boolean;
-  /** What a container was last given; undefined when nobody remembers. */
+  /** The resources last applied to a container; undefined if not recorded. */
   readonly actuated?: ((container: string) => ResourceRequirements | undefined) | undefined;
   readonly gates: StatusGates;
 }
 
 export function observedStatus(
   spec: ContainerSpec,
-  seen: ObservedContainer,
+  observed: ObservedContainer,
   old: ContainerStatus | undefined,
   node: NodeView,
 ): ContainerStatus {
-  const containerID = formatContainerId(node.runtimeName, seen.id);
-  const lost = wasLost(seen, old, containerID);
+  const containerID = formatContainerId(node.runtimeName, observed.id);
+  const lost = wasLost(observed, old, containerID);
   const ranBefore = old?.state?.running !== undefined && old.containerID === containerID;
   return present<ContainerStatus>({
     name: spec.name,
-    state: lost?.state ?? stateOf(seen, containerID),
+    state: lost?.state ?? stateOf(observed, containerID),
     lastState: {},
     ready: false,
-    restartCount: lost?.restartCount ?? seen.restartCount,
-    image: seen.image,
-    imageID: seen.imageRef,
+    restartCount: lost?.restartCount ?? observed.restartCount,
+    image: observed.image,
+    imageID: observed.imageRef,
     containerID,
     ...(node.gates.InPlacePodVerticalScaling && {
       allocatedResources: nonEmptyMap(spec.resources?.requests),
       resources: enactedResources(
         spec.resources,
-        seen,
+        observed,
         ranBefore ? old : undefined,
         node.actuated?.(spec.name),
       ),
@@ -78,10 +79,10 @@ export function observedStatus(
     volumeMounts: volumeMountStatuses(
       spec.volumeMounts,
       node.supportsRecursiveReadOnly,
-      seen.recursiveReadOnly ?? [],
+      observed.recursiveReadOnly ?? [],
     ),
-    user: node.gates.SupplementalGroupsPolicy ? userOf(seen) : undefined,
-    stopSignal: node.gates.ContainerStopSignals ? seen.stopSignal : undefined,
+    user: node.gates.SupplementalGroupsPolicy ? userOf(observed) : undefined,
+    stopSignal: node.gates.ContainerStopSignals ? observed.stopSignal : undefined,
   });
 }
 
@@ -97,40 +98,40 @@ function userOf({ user }: ObservedContainer): ContainerUser | undefined {
   };
 }
 
-export function stateOf(seen: ObservedContainer, containerID: string): ContainerState {
-  if (seen.state === 'running') return { running: { startedAt: apiTime(seen.startedAtMs) } };
-  if (seen.state !== 'exited') return { waiting: {} };
+export function stateOf(observed: ObservedContainer, containerID: string): ContainerState {
+  if (observed.state === 'running') return { running: { startedAt: apiTime(observed.startedAtMs) } };
+  if (observed.state !== 'exited') return { waiting: {} };
   return {
     terminated: present<ContainerStateTerminated>({
-      exitCode: seen.exitCode,
-      reason: nonEmpty(seen.reason),
-      message: nonEmpty(seen.message),
-      // One that never started has the epoch here, as the runtime reports it.
-      startedAt: apiTime(seen.startedAtMs),
-      finishedAt: apiTime(seen.finishedAtMs),
+      exitCode: observed.exitCode,
+      reason: nonEmpty(observed.reason),
+      message: nonEmpty(observed.message),
+      // The epoch for a container that never started, as the runtime reports it.
+      startedAt: apiTime(observed.startedAtMs),
+      finishedAt: apiTime(observed.finishedAtMs),
       containerID,
     }),
   };
 }
 
-/** The runtime has it but cannot say what became of it, while we know that it ran: it failed, it did not "never start". */
+/** A container in state unknown that is known to have run: reported as failed, not as waiting for its first start. */
 function wasLost(
-  seen: ObservedContainer,
+  observed: ObservedContainer,
   old: ContainerStatus | undefined,
   containerID: string,
 ): { state: ContainerState; restartCount: number } | undefined {
-  if (seen.state !== 'unknown' || old?.state === undefined || old.containerID !== containerID)
+  if (observed.state !== 'unknown' || old?.state === undefined || old.containerID !== containerID)
     return undefined;
   if (old.state.running !== undefined) {
     return { state: { terminated: lostState('terminated') }, restartCount: old.restartCount + 1 };
   }
-  // differs from upstream: said once, it stays said; there the next look turns it into "waiting".
+  // differs from upstream: once reported, the state stays; upstream turns it into "waiting" on the next sync.
   return old.state.terminated?.reason === unknownReason
     ? { state: old.state, restartCount: old.restartCount }
     : undefined;
 }
 
-/** The mounts as asked for. The runtime does not know volume names, so they come from the spec. */
+/** The mounts as requested. The runtime does not know volume names, so they come from the spec. */
 export function volumeMountStatuses(
   mounts: readonly VolumeMount[] | undefined,
   supportsRecursiveReadOnly: boolean,
@@ -151,7 +152,7 @@ export function volumeMountStatuses(
 }
 
 function recursiveMode(mount: VolumeMount, supported: boolean): string {
-  const wanted = mount.recursiveReadOnly === 'Enabled' || mount.recursiveReadOnly === 'IfPossible';
+  const requested = mount.recursiveReadOnly === 'Enabled' || mount.recursiveReadOnly === 'IfPossible';
   const propagates = mount.mountPropagation !== undefined && mount.mountPropagation !== 'None';
-  return wanted && supported && !propagates ? 'Enabled' : 'Disabled';
+  return requested && supported && !propagates ? 'Enabled' : 'Disabled';
 }

@@ -29,27 +29,27 @@ describe('container states', () => {
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', startedAt: null, finishedAt: null };
   const cases: readonly (readonly [string, Partial<StatusInput>, object])[] = [
     [
-      'not made yet',
+      'not created yet',
       {},
       { state: { waiting: { reason: 'ContainerCreating' } }, imageID: '', restartCount: 0 },
     ],
     [
-      'not made yet, behind init containers',
+      'not created yet, behind init containers',
       { pod: pod({ initContainers: [container('i')] }) },
       { state: { waiting: { reason: 'PodInitializing' } } },
     ],
     [
-      'made, not started',
+      'created, not started',
       { observed: seen([running('c', { state: 'created' })]) },
       { state: { waiting: { reason: 'ContainerCreating' } }, imageID: '' },
     ],
     [
-      'made anew, not started: still what it was',
+      'recreated, not started: keeps the old state',
       { observed: seen([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]) },
       { state: { terminated: { exitCode: 3 } }, restartCount: 0 },
     ],
     [
-      'made anew, not started, after a wait: still waits',
+      'recreated, not started, after a back-off: still waiting',
       {
         observed: seen([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]),
         lifecycle: syncing(crash),
@@ -61,7 +61,7 @@ describe('container states', () => {
       },
     ],
     [
-      'made, could not start',
+      'created, failed to start',
       {
         observed: seen([running('c', { state: 'created' })]),
         lifecycle: syncing({ c: { reason: 'RunContainerError', message: 'no such file' } }),
@@ -74,12 +74,12 @@ describe('container states', () => {
       { state: { waiting: { reason: 'ErrImagePull' } } },
     ],
     [
-      'a running one has nothing to wait for',
+      'a running container has no waiting reason',
       { observed: seen([running()]), lifecycle: syncing(crash) },
       { state: { running: { startedAt: '2026-03-01T10:00:02Z' } } },
     ],
     [
-      'crash loop: the end moves to lastState',
+      'crash loop: the terminated state moves to lastState',
       { observed: seen([exited('c', 1)]), lifecycle: syncing(crash) },
       {
         state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' } },
@@ -95,17 +95,17 @@ describe('container states', () => {
       },
     ],
     [
-      'no crash loop where the policy restarts nothing',
+      'no crash loop with restart policy Never',
       { pod: pod({ restartPolicy: 'Never' }), observed: seen([exited('c', 1)]), lifecycle: syncing(crash) },
       { state: { terminated: expect.objectContaining({ exitCode: 1 }) }, lastState: {} },
     ],
     [
-      'nor for a success under OnFailure',
+      'no crash loop for exit code 0 under OnFailure',
       { pod: pod({ restartPolicy: 'OnFailure' }), observed: seen([exited()]), lifecycle: syncing(crash) },
       { state: { terminated: expect.objectContaining({ exitCode: 0 }) } },
     ],
     [
-      'nor in a pod that is being deleted',
+      'no crash loop in a pod that is being deleted',
       {
         pod: pod({}, { metadata: { deletionTimestamp: startText } }),
         observed: seen([exited('c', 1)]),
@@ -114,7 +114,7 @@ describe('container states', () => {
       { state: { terminated: expect.objectContaining({ exitCode: 1 }) } },
     ],
     [
-      'the one before shows as lastState',
+      'the previous container is the lastState',
       {
         observed: seen([
           running('c', { id: asContainerId('c-2'), restartCount: 1 }),
@@ -135,12 +135,12 @@ describe('container states', () => {
       },
     ],
     [
-      'never started: the epoch',
+      'never started: startedAt is the epoch',
       { observed: seen([exited('c', 128, { startedAtMs: 0, reason: 'StartError' })]) },
       { state: { terminated: expect.objectContaining({ startedAt: '1970-01-01T00:00:00Z' }) } },
     ],
     [
-      'ran, and the runtime has lost it: ended and counted',
+      'ran, and missing in the runtime: terminated, restart counted',
       { observed: seen(), previous: wasRunning },
       {
         state: { waiting: { reason: 'ContainerCreating' } },
@@ -149,22 +149,22 @@ describe('container states', () => {
       },
     ],
     [
-      'lost while the pod is being stopped: not counted as a restart',
+      'missing while the pod terminates: not counted as a restart',
       { observed: seen(), previous: wasRunning, lifecycle: terminating },
       { lastState: { terminated: expect.objectContaining(lost) }, restartCount: 2 },
     ],
     [
-      'ran, and the runtime cannot tell',
+      'ran, and in state unknown: terminated',
       { observed: seen([running('c', { state: 'unknown' })]), previous: wasRunning },
       { state: { terminated: expect.objectContaining(lost) }, restartCount: 3 },
     ],
     [
-      'never ran, and the runtime cannot tell',
+      'never ran, and in state unknown: waiting',
       { observed: seen([running('c', { state: 'unknown' })]) },
       { state: { waiting: {} } },
     ],
     [
-      'ended and collected: stays ended',
+      'terminated and garbage-collected: stays terminated',
       { observed: seen(), previous: before({ state: { terminated: { exitCode: 3 } }, restartCount: 4 }) },
       { state: { terminated: { exitCode: 3 } }, restartCount: 4 },
     ],
@@ -173,13 +173,13 @@ describe('container states', () => {
     test(name, () => expect(first(generate(fields))).toMatchObject(want));
   }
 
-  test('what the runtime cannot tell stays told', () => {
+  test('keeps reporting a container in state unknown as terminated', () => {
     const odd = { observed: seen([running('c', { state: 'unknown' })]) };
-    const told = generate({ ...odd, previous: wasRunning });
-    expect(generate({ ...odd, previous: told })).toEqual(told);
+    const reported = generate({ ...odd, previous: wasRunning });
+    expect(generate({ ...odd, previous: reported })).toEqual(reported);
   });
 
-  test('app containers come by name, init containers in order, ephemeral ones without readiness', () => {
+  test('sorts app containers by name, keeps init containers in order, gives ephemeral ones no readiness', () => {
     const ephemeral = { name: 'debug', image: 'busybox' };
     const late = { name: 'late', image: 'busybox' };
     const spec = pod({
@@ -197,7 +197,7 @@ describe('container states', () => {
     expect(status.ephemeralContainerStatuses?.[0]).not.toHaveProperty('started');
   });
 
-  test('resources as they were allocated', () => {
+  test('reports allocated resources', () => {
     const requests = { cpu: '1' };
     const of = (resources: object): unknown => {
       const spec = pod({ containers: [container('c', { resources })] });
@@ -214,7 +214,7 @@ describe('container states', () => {
     expect(of({ claims })).toEqual({ allocatedResources: undefined, enacted: { claims } });
   });
 
-  test('volume mounts', () => {
+  test('reports volume mounts', () => {
     const mounts = [
       { name: 'rw', mountPath: '/rw' },
       { name: 'ro', mountPath: '/ro', readOnly: true },
@@ -242,7 +242,7 @@ describe('container states', () => {
     );
   });
 
-  test('termination messages share 12 KiB and are cut between characters', () => {
+  test('truncates termination messages to 12 KiB per pod at character boundaries', () => {
     const spec = pod({ containers: [container('c'), container('d')] });
     const message = `a${'€'.repeat(6000)}`;
     const status = generate({
@@ -257,33 +257,33 @@ describe('container states', () => {
 describe('probes', () => {
   const probe = { tcpSocket: { port: 80 } };
   const probedPod = pod({ containers: [container('c', { startupProbe: probe, readinessProbe: probe })] });
-  const says = (started: boolean | undefined, ready: boolean | undefined): Partial<StatusInput> => ({
+  const probeResults = (started: boolean | undefined, ready: boolean | undefined): Partial<StatusInput> => ({
     pod: probedPod,
     observed: seen([running()]),
     probes: { started: () => started, ready: () => ready },
   });
-  const known = (fields: Partial<ContainerStatus>): PodStatus => ({
+  const reported = (fields: Partial<ContainerStatus>): PodStatus => ({
     containerStatuses: [status('c', { state: { running: {} }, containerID: 'containerd://c-1', ...fields })],
   });
   const cases: readonly (readonly [string, Partial<StatusInput>, [started: boolean, ready: boolean]])[] = [
-    ['nothing is probed', { pod: probedPod, observed: seen([running()]) }, [true, true]],
-    ['no probe in the spec', { ...says(undefined, undefined), pod: pod() }, [true, true]],
-    ['not answered yet', says(undefined, undefined), [false, false]],
-    ['not started', says(false, true), [false, false]],
-    ['started, not ready', says(true, false), [true, false]],
-    ['started, readiness not known', says(true, undefined), [true, false]],
-    ['ready', says(true, true), [true, true]],
-    ['not running', { ...says(true, true), observed: seen([exited()]) }, [false, false]],
+    ['no prober', { pod: probedPod, observed: seen([running()]) }, [true, true]],
+    ['no probe in the spec', { ...probeResults(undefined, undefined), pod: pod() }, [true, true]],
+    ['no result yet', probeResults(undefined, undefined), [false, false]],
+    ['not started', probeResults(false, true), [false, false]],
+    ['started, not ready', probeResults(true, false), [true, false]],
+    ['started, no readiness result', probeResults(true, undefined), [true, false]],
+    ['ready', probeResults(true, true), [true, true]],
+    ['not running', { ...probeResults(true, true), observed: seen([exited()]) }, [false, false]],
     [
-      'after a restart of the kubelet, the same container stays ready',
-      { ...says(undefined, undefined), previous: known({ started: true, ready: true }) },
+      'the same container stays ready across a restart of the kubelet',
+      { ...probeResults(undefined, undefined), previous: reported({ started: true, ready: true }) },
       [true, true],
     ],
     [
-      'another container starts from the beginning',
+      'a new container starts unready',
       {
-        ...says(undefined, undefined),
-        previous: known({ started: true, ready: true, containerID: 'containerd://c-0' }),
+        ...probeResults(undefined, undefined),
+        previous: reported({ started: true, ready: true, containerID: 'containerd://c-0' }),
       },
       [false, false],
     ],
@@ -292,7 +292,7 @@ describe('probes', () => {
     test(name, () => expect(first(generate(fields))).toMatchObject({ started, ready }));
   }
 
-  test('init containers are ready when done, sidecars when they say so', () => {
+  test('reports init containers ready when completed, sidecars by their readiness probe', () => {
     const side = container('side', { restartPolicy: 'Always', readinessProbe: probe });
     const spec = pod({ initContainers: [container('i'), side] });
     const ready = (answer: boolean): unknown =>
@@ -312,21 +312,24 @@ describe('probes', () => {
   });
 });
 
-describe('what the runtime tells of a container', () => {
+describe('fields from the runtime', () => {
   const user = { uid: 1000, gid: 3000, supplementalGroups: [3000, 4000] };
-  const told = (fields: Parameters<typeof running>[1], over: Partial<StatusGates> = {}): ContainerStatus =>
+  const statusFrom = (
+    fields: Parameters<typeof running>[1],
+    over: Partial<StatusGates> = {},
+  ): ContainerStatus =>
     first(generate({ observed: seen([running('c', fields)]), gates: { ...defaultStatusGates, ...over } }));
 
-  test('its user', () => {
-    expect(told({ user }).user).toEqual({ linux: user });
-    expect(told({ user: { ...user, supplementalGroups: [] } }).user).toEqual({
+  test('reports the user', () => {
+    expect(statusFrom({ user }).user).toEqual({ linux: user });
+    expect(statusFrom({ user: { ...user, supplementalGroups: [] } }).user).toEqual({
       linux: { uid: 1000, gid: 3000 },
     });
-    expect(told({})).not.toHaveProperty('user');
-    expect(told({ user }, { SupplementalGroupsPolicy: false })).not.toHaveProperty('user');
+    expect(statusFrom({})).not.toHaveProperty('user');
+    expect(statusFrom({ user }, { SupplementalGroupsPolicy: false })).not.toHaveProperty('user');
   });
 
-  test('which of its mounts are read-only with everything below', () => {
+  test('reports which mounts are recursively read-only', () => {
     const mounts = ['/a', '/b'].map((mountPath) => ({
       name: 'v',
       mountPath,
@@ -345,14 +348,14 @@ describe('what the runtime tells of a container', () => {
     ]);
   });
 
-  test('its stop signal, behind its gate', () => {
-    expect(told({ stopSignal: 'SIGUSR1' }, { ContainerStopSignals: true }).stopSignal).toBe('SIGUSR1');
-    expect(told({ stopSignal: 'SIGUSR1' })).not.toHaveProperty('stopSignal');
+  test('reports the stop signal behind its gate', () => {
+    expect(statusFrom({ stopSignal: 'SIGUSR1' }, { ContainerStopSignals: true }).stopSignal).toBe('SIGUSR1');
+    expect(statusFrom({ stopSignal: 'SIGUSR1' })).not.toHaveProperty('stopSignal');
   });
 });
 
 describe('resources of a container', () => {
-  const wanted = {
+  const allocated = {
     limits: { cpu: '500m', memory: '128Mi', 'example.com/gpu': '1' },
     requests: { cpu: '100m', memory: '64Mi' },
   };
@@ -371,23 +374,23 @@ describe('resources of a container', () => {
     object,
   ];
   const rows: readonly Row[] = [
-    ['nothing asked for', { spec: {} }, {}],
+    ['no resources requested', { spec: {} }, {}],
     [
-      'nothing asked for, whatever the runtime has set',
+      'no resources requested, but set in the runtime',
       { spec: {}, seen: { resources: { cpuRequestMilli: 2n } } },
       {},
     ],
-    ['the runtime says nothing: as asked for', {}, wanted],
+    ['none reported by the runtime: as allocated', {}, allocated],
     [
-      'as the runtime has set them',
+      'as reported by the runtime',
       { seen: { resources: { cpuLimitMilli: 750n, cpuRequestMilli: 200n, memoryLimitBytes: 268435456n } } },
       {
-        limits: { ...wanted.limits, cpu: '750m', memory: '256Mi' },
-        requests: { ...wanted.requests, cpu: '200m' },
+        limits: { ...allocated.limits, cpu: '750m', memory: '256Mi' },
+        requests: { ...allocated.requests, cpu: '200m' },
       },
     ],
     [
-      'below what the kernel knows: as asked for',
+      'below the kernel’s minimum: as allocated',
       {
         spec: { limits: { cpu: '5m' }, requests: { cpu: '1m' } },
         seen: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
@@ -395,7 +398,7 @@ describe('resources of a container', () => {
       { limits: { cpu: '5m' }, requests: { cpu: '1m' } },
     ],
     [
-      'lowered to the least the kernel knows: told',
+      'lowered to the kernel’s minimum: as reported',
       {
         spec: { limits: { cpu: '20m' }, requests: { cpu: '4m' } },
         seen: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
@@ -403,16 +406,20 @@ describe('resources of a container', () => {
       { limits: { cpu: '10m' }, requests: { cpu: '2m' } },
     ],
     [
-      'the runtime says nothing any more: what it said last stays',
+      'no longer reported by the runtime: the last reported values stay',
       { previous: before({ limits: { cpu: '400m', memory: '100Mi' }, requests: { cpu: '90m' } }) },
       {
-        limits: { ...wanted.limits, cpu: '400m', memory: '100Mi' },
-        requests: { ...wanted.requests, cpu: '90m' },
+        limits: { ...allocated.limits, cpu: '400m', memory: '100Mi' },
+        requests: { ...allocated.requests, cpu: '90m' },
       },
     ],
-    ['an ended one: as asked for', { seen: { state: 'exited', resources: { cpuLimitMilli: 750n } } }, wanted],
+    [
+      'a terminated container: as allocated',
+      { seen: { state: 'exited', resources: { cpuLimitMilli: 750n } } },
+      allocated,
+    ],
   ];
-  test.each(rows)('%s', (_, { spec = wanted, seen: fields = {}, previous }, want) => {
+  test.each(rows)('%s', (_, { spec = allocated, seen: fields = {}, previous }, want) => {
     const status = first(
       generate({
         pod: pod({ containers: [container('c', { resources: spec })] }),
@@ -423,7 +430,7 @@ describe('resources of a container', () => {
     expect(status.resources).toEqual(want);
   });
 
-  test('a memory request is the one it was last given: the runtime knows nothing of it', () => {
+  test('reports the memory request last applied, which the runtime does not have', () => {
     const requests = (state: 'running' | 'exited', actuated: ContainerStatus['resources']): unknown => {
       const spec = pod({ containers: [container('c', { resources: { requests: { memory: '128Mi' } } })] });
       const observed = seen([running('c', { state })]);
@@ -434,11 +441,11 @@ describe('resources of a container', () => {
     expect(requests('exited', { requests: { memory: '64Mi' } })).toEqual({ memory: '128Mi' });
   });
 
-  test('not told without the gate', () => {
+  test('omits resources without the gate', () => {
     const gates = { ...defaultStatusGates, InPlacePodVerticalScaling: false };
-    const spec = pod({ containers: [container('c', { resources: wanted })] });
-    const told = first(generate({ pod: spec, observed: seen([running()]), gates }));
-    expect(told).not.toHaveProperty('resources');
-    expect(told).not.toHaveProperty('allocatedResources');
+    const spec = pod({ containers: [container('c', { resources: allocated })] });
+    const reported = first(generate({ pod: spec, observed: seen([running()]), gates }));
+    expect(reported).not.toHaveProperty('resources');
+    expect(reported).not.toHaveProperty('allocatedResources');
   });
 });

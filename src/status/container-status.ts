@@ -1,6 +1,6 @@
-// The statuses of a pod's containers: what the runtime holds, what the last start stumbled over, and what was known
-// before where the runtime says nothing. Pure. Upstream: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go
-// and UpdatePodStatus in pkg/kubelet/prober (started, ready).
+// Computes the statuses of a pod's containers from the runtime's state and the reason why the last start failed. Where the
+// runtime reports nothing, the previous status is kept. Pure. Upstream: convertToAPIContainerStatuses in
+// pkg/kubelet/kubelet_pods.go and UpdatePodStatus in pkg/kubelet/prober (started, ready).
 import type { ContainerState, ContainerStatus } from '../api/k8s/types.ts';
 import type { ObservedContainer } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
@@ -19,7 +19,7 @@ import { statusOf } from './pod-traits.ts';
 
 type ContainerKind = 'app' | 'init' | 'ephemeral';
 
-/** What the probes say of a container; undefined while they have not said anything. */
+/** Probe results of a container; undefined before the first result. */
 export interface ProbeView {
   started(id: ContainerId): boolean | undefined;
   ready(id: ContainerId): boolean | undefined;
@@ -30,9 +30,9 @@ export interface ContainerView extends NodeView {
   readonly containers: readonly ObservedContainer[];
   readonly restartPolicy: string | undefined;
   readonly hasInitContainers: boolean;
-  /** The pod is on its way out: nothing will be started again. */
+  /** The pod is being terminated or deleted: no container will be started again. */
   readonly ending: boolean;
-  /** The pod is being stopped and not all of it is down: what has ended meanwhile is reported with the rest. */
+  /** The pod is terminating and not all of it has stopped: containers that exited meanwhile are reported with the last. */
   readonly holding: boolean;
   readonly waiting: Readonly<Record<string, WaitingReason>>;
   readonly probes: ProbeView | undefined;
@@ -58,8 +58,8 @@ function currentStatus(
   spec: ContainerSpec,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
-  // differs from upstream: one that was made and not started is about to be, and does not count yet. There it waits for no
-  // reason, with its restart already counted.
+  // differs from upstream: a created container that has not been started is about to be, and is ignored until then. Upstream
+  // reports it as waiting without a reason, with its restart already counted.
   const [newest, earlier] = view.containers.filter(
     ({ name, state }) => name === spec.name && state !== 'created',
   );
@@ -74,19 +74,19 @@ function ran(old: ContainerStatus, view: ContainerView, id: ContainerId): boolea
   return old.state?.running !== undefined && old.containerID === formatContainerId(view.runtimeName, id);
 }
 
-/** Nothing of this container is in the runtime: it was not made yet, or it is gone. */
+/** The runtime has no such container: it was not created yet, or it was removed. */
 function unseenStatus(
   view: ContainerView,
   spec: ContainerSpec,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
-  // What ended once stays ended, also when its remains were collected.
+  // A terminated container stays terminated, also after it was garbage-collected.
   if (old?.state?.terminated !== undefined) return old;
   const lost = old?.state?.running !== undefined && old.lastState?.terminated === undefined;
   return present<ContainerStatus>({
     name: spec.name,
     state: { waiting: { reason: view.hasInitContainers ? 'PodInitializing' : 'ContainerCreating' } },
-    // A container that ran and is nowhere to be found did end: without this the pod would seem never to have started.
+    // A container that ran and is missing has terminated: without this the pod would seem never to have started.
     lastState: lost ? { terminated: lostState('deleted') } : (old?.lastState ?? {}),
     ready: false,
     restartCount: (old?.restartCount ?? 0) + (lost && !view.ending ? 1 : 0),
@@ -96,19 +96,19 @@ function unseenStatus(
   });
 }
 
-/** A container that is to be started and could not be waits, for the reason its last attempt met. */
+/** A container that failed to start is waiting, with the reason of its last attempt. */
 function withWaitingReason(
   view: ContainerView,
   kind: ContainerKind,
   spec: ContainerSpec,
   status: ContainerStatus,
 ): ContainerStatus {
-  const why = view.waiting[spec.name];
-  if (why === undefined || !willStart(view, kind, spec)) return status;
+  const reason = view.waiting[spec.name];
+  if (reason === undefined || !willStart(view, kind, spec)) return status;
   const state: ContainerState = {
     waiting: present<{ reason?: string; message?: string }>({
-      reason: nonEmpty(why.reason),
-      message: nonEmpty(why.message),
+      reason: nonEmpty(reason.reason),
+      message: nonEmpty(reason.message),
     }),
   };
   return status.state?.terminated === undefined
@@ -151,9 +151,9 @@ function probed(
 ): boolean {
   if (view.probes === undefined || probe === undefined) return true;
   const id = parseContainerId(status.containerID ?? '')?.id;
-  const said = id === undefined ? undefined : view.probes[what](id);
-  if (said !== undefined) return said;
-  // differs from upstream: until the first probe after a restart of the kubelet the same container keeps what was
-  // reported of it, so that a restart makes no ready pod unready.
+  const result = id === undefined ? undefined : view.probes[what](id);
+  if (result !== undefined) return result;
+  // differs from upstream: until the first probe after a restart of the kubelet a container keeps its reported state, so
+  // that a restart makes no ready pod unready.
   return old?.containerID === status.containerID && old?.[what] === true;
 }

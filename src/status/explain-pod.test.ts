@@ -22,11 +22,11 @@ const pull: PodActivity = { what: 'image a is being pulled, attempt 2', sinceMs:
 const hook: PodActivity = { what: 'the preStop hook of container c runs', sinceMs: 5000 };
 
 const cases = [
-  ['not looked at', undefined, [], { explanation: 'nobody has worked on it yet' }],
-  ['nothing special', syncing, [], { explanation: 'running as specified', sinceMs: 2000 }],
+  ['not synced', undefined, [], { explanation: 'not synced yet' }],
+  ['no activity', syncing, [], { explanation: 'running as specified', sinceMs: 2000 }],
   ['pulling', syncing, [pull], { explanation: pull.what, sinceMs: 4000 }],
   [
-    'two things, the older first',
+    'two activities, the older first',
     syncing,
     [hook, pull],
     { explanation: `${pull.what}; ${hook.what}`, sinceMs: 4000 },
@@ -38,7 +38,7 @@ const cases = [
     { explanation: 'terminating: the pod was deleted, 27 of 30 s of grace left', sinceMs: 5000 },
   ],
   [
-    'ending with a hook',
+    'terminating with a hook',
     terminating,
     [hook],
     {
@@ -47,28 +47,28 @@ const cases = [
     },
   ],
   [
-    'ending, its grace over',
+    'terminating, grace period expired',
     { ...terminating, sinceMs: -60_000 },
     [],
     { explanation: 'terminating: the pod was deleted, 0 of 30 s of grace left', sinceMs: -60_000 },
   ],
   [
-    'ended',
+    'terminated',
     { state: 'terminated', startedAtMs: 1, atMs: 7000, cleaned: true },
     [],
-    { explanation: 'ended', sinceMs: 7000 },
+    { explanation: 'terminated', sinceMs: 7000 },
   ],
   [
-    'ended, not all given back',
+    'terminated, volumes still mounted',
     { state: 'terminated', startedAtMs: 1, atMs: 7000, cleaned: false },
     [],
-    { explanation: 'ended; its volumes are being taken down', sinceMs: 7000 },
+    { explanation: 'terminated; unmounting its volumes', sinceMs: 7000 },
   ],
   [
-    'refused',
+    'rejected',
     { state: 'rejected', startedAtMs: 3, reason: 'OutOfcpu', message: 'no room' },
     [],
-    { explanation: 'refused: OutOfcpu: no room', sinceMs: 3 },
+    { explanation: 'rejected: OutOfcpu: no room', sinceMs: 3 },
   ],
 ] as const satisfies readonly (readonly [
   string,

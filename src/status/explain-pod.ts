@@ -1,20 +1,19 @@
-// One sentence on where a pod is and what it waits for, and since when. Pure. Upstream has nothing like it: there, a person
-// reads events and logs.
+// Explains in one sentence what a pod is waiting for, and since when. Pure. Upstream has no counterpart.
 
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 
 interface ExplainInput {
-  /** Undefined: nobody has looked at the pod yet. */
+  /** Undefined: the pod has not been synced yet. */
   readonly lifecycle: PodLifecycle | undefined;
-  /** What goes on for it: pulls, mounts, hooks. */
+  /** In-flight operations: pulls, mounts, hooks. */
   readonly activities: readonly PodActivity[];
   readonly nowMs: number;
 }
 
 interface Explanation {
   readonly explanation: string;
-  /** Absent when nothing was begun. */
+  /** Absent if nothing has started. */
   readonly sinceMs?: number;
 }
 
@@ -24,19 +23,19 @@ export function explainPod({ activities, lifecycle, nowMs }: ExplainInput): Expl
   const [first] = current;
   switch (lifecycle?.state) {
     case undefined:
-      return { explanation: 'nobody has worked on it yet' };
+      return { explanation: 'not synced yet' };
     case 'rejected':
       return {
-        explanation: `refused: ${lifecycle.reason}: ${lifecycle.message}`,
+        explanation: `rejected: ${lifecycle.reason}: ${lifecycle.message}`,
         sinceMs: lifecycle.startedAtMs,
       };
     case 'terminated':
       return {
-        explanation: lifecycle.cleaned ? 'ended' : 'ended; its volumes are being taken down',
+        explanation: lifecycle.cleaned ? 'terminated' : 'terminated; unmounting its volumes',
         sinceMs: lifecycle.atMs,
       };
     case 'terminating':
-      return { explanation: ending(lifecycle, doing, nowMs), sinceMs: lifecycle.sinceMs };
+      return { explanation: explainTermination(lifecycle, doing, nowMs), sinceMs: lifecycle.sinceMs };
     case 'syncing':
       return first === undefined
         ? { explanation: lifecycle.explain, sinceMs: lifecycle.explainSinceMs }
@@ -44,7 +43,7 @@ export function explainPod({ activities, lifecycle, nowMs }: ExplainInput): Expl
   }
 }
 
-function ending(
+function explainTermination(
   { graceSeconds, sinceMs, why }: Extract<PodLifecycle, { state: 'terminating' }>,
   doing: string,
   nowMs: number,

@@ -1,4 +1,4 @@
-// Explains every pod for /explain: one sentence on its state and what it waits for, and its recent events. Reads stores only.
+// Explains every pod for /explain: its state, what it is waiting for, and its recent events. Reads stores only.
 // Invariant: a pod that is no longer desired is explained until its worker has finished with it.
 import type { Pod } from '../api/k8s/types.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
@@ -17,7 +17,7 @@ interface PodExplainerDeps<E> {
   readonly lifecycles: { all(): ReadonlyMap<PodUid, PodLifecycle> };
   readonly observed: { get(uid: PodUid): { readonly namespace: string; readonly name: string } | undefined };
   readonly events: { recent(uid: string): readonly E[] };
-  /** The rooms that report in-flight operations. */
+  /** The components that report in-flight operations. */
   readonly activities: readonly { activities(uid: PodUid): readonly PodActivity[] }[];
   readonly clock: Pick<Clock, 'now'>;
 }

@@ -24,7 +24,7 @@ import { defaultStatusGates } from './status-gates.ts';
 const generate = (fields: Partial<StatusInput> = {}): PodStatus => generatePodStatus(input(fields));
 const stopped = [sandbox({ ready: false, ips: [] })];
 
-test('a static pod, running, in full: no generation, fields in the order of the API', () => {
+test('generates the full status of a running static pod: no generation, fields in the API’s order', () => {
   const status = generate({
     pod: staticPod({ containers: [container('c', { resources: { requests: { cpu: '100m' } } })] }),
     observed: seen([running()]),
@@ -68,28 +68,28 @@ test('a static pod, running, in full: no generation, fields in the order of the 
 describe('phases', () => {
   const failed: PodStatus = { phase: 'Failed', reason: 'Evicted', message: 'node low on memory' };
 
-  test('a terminal phase stays, with its words', () => {
+  test('keeps a terminal phase with its reason and message', () => {
     const status = generate({ observed: seen([running()]), previous: failed });
     expect(status).toMatchObject(failed);
   });
 
-  test("the object's words stand in where ours are empty", () => {
+  test('falls back to the reason and message of the API object', () => {
     const given: Pod = { ...pod(), status: { phase: 'Running', reason: 'Given', message: 'by another' } };
     const status = generate({ pod: given, observed: seen([running()]), previous: { phase: 'Running' } });
     expect(status).toMatchObject({ reason: 'Given', message: 'by another' });
   });
 
-  test('words go with their phase', () => {
+  test('drops reason and message with their phase', () => {
     const status = generate({ observed: seen([running()]), previous: { phase: 'Pending', reason: 'Old' } });
     expect(status).not.toHaveProperty('reason');
   });
 
-  test('what the API shows as an end is not turned into another end', () => {
+  test('never replaces a terminal phase of the API with another', () => {
     const ended: Pod = { ...pod({ restartPolicy: 'Never' }), status: { phase: 'Succeeded' } };
     expect(generate({ pod: ended, observed: seen([exited('c', 1)], stopped) }).phase).toBe('Succeeded');
   });
 
-  test('a pod the node gave up has failed, while its containers still run', () => {
+  test('reports a killed pod as Failed while its containers still run', () => {
     const failure = { reason: 'Evicted', message: 'The node was low on resource: memory.' };
     const lifecycle = { ...terminating, kill: failure };
     const status = generate({ observed: seen([running()]), lifecycle });
@@ -100,7 +100,7 @@ describe('phases', () => {
     });
   });
 
-  test('a pod that was killed stays failed with its words, also when its containers end well', () => {
+  test('keeps a killed pod Failed with its reason, also if its containers exit with 0', () => {
     const kill = { reason: 'Preempting', message: 'Preempted in order to admit critical pod' };
     const previous = generate({ observed: seen([running()]), lifecycle: { ...terminating, kill } });
     for (const lifecycle of [terminating, terminated]) {
@@ -113,7 +113,7 @@ describe('phases', () => {
     }
   });
 
-  test('why a pod was killed is told as a condition, which keeps its time', () => {
+  test('reports why a pod was killed as a condition, which keeps its time', () => {
     const condition = {
       type: 'DisruptionTarget',
       status: 'True',
@@ -133,7 +133,7 @@ describe('phases', () => {
     expect(of(generate({ ...later, previous: status, nowMs: laterMs }))).toEqual(want);
   });
 
-  test('what had ended in the API before it was killed keeps its end and its words', () => {
+  test('keeps phase and reason of a pod that was terminal in the API before it was killed', () => {
     const ended: Pod = { ...pod({ restartPolicy: 'Never' }), status: { phase: 'Succeeded' } };
     const kill = { reason: 'Evicted', message: 'm' };
     const status = generate({
@@ -145,7 +145,7 @@ describe('phases', () => {
     expect(status).not.toHaveProperty('reason');
   });
 
-  test('a sandbox made anew does not look initialized by the old containers', () => {
+  test('ignores containers of the old sandbox when a new one initializes', () => {
     const spec = pod({ initContainers: [container('side', { restartPolicy: 'Always' })] });
     const fresh = sandbox({ id: asSandboxId('s2'), attempt: 1 });
     const side = running('side', { sandboxId: asSandboxId('s2') });
@@ -155,7 +155,7 @@ describe('phases', () => {
     expect(generate({ pod: spec, observed: seen([app, side], boxes) }).phase).toBe('Running');
   });
 
-  test('a rejected pod', () => {
+  test('reports a rejected pod as Failed', () => {
     const spec = pod({}, { metadata: { generation: 1 } });
     const lifecycle = {
       state: 'rejected',
@@ -175,12 +175,12 @@ describe('phases', () => {
 });
 
 describe('times and generations', () => {
-  test('the start time comes from the first status', () => {
+  test('keeps the start time of the first status', () => {
     expect(generate({ previous: { startTime: laterText } }).startTime).toBe(laterText);
     expect(generate({ pod: { ...pod(), status: { startTime: laterText } } }).startTime).toBe(laterText);
   });
 
-  test('a kubelet started later takes it from the oldest sandbox', () => {
+  test('derives the start time from the oldest sandbox after a restart of the kubelet', () => {
     const lifecycle = { ...syncing(), startedAtMs: laterMs };
     const boxes = [
       sandbox({ createdAtMs: startMs + 60_000 }),
@@ -189,21 +189,21 @@ describe('times and generations', () => {
     expect(generate({ lifecycle, observed: seen([running()], boxes) }).startTime).toBe(startText);
   });
 
-  test('the generation never goes back', () => {
+  test('never decreases the observed generation', () => {
     const spec = pod({}, { metadata: { generation: 2 } });
     expect(generate({ pod: spec }).observedGeneration).toBe(2);
     expect(generate({ pod: spec, previous: { observedGeneration: 3 } }).observedGeneration).toBe(3);
     expect(generate({})).not.toHaveProperty('observedGeneration');
   });
 
-  test('without its gate the generation is not told, unless it was', () => {
+  test('reports the generation with its gate off only if it was reported before', () => {
     const gates = { ...defaultStatusGates, PodObservedGenerationTracking: false };
     const spec = pod({}, { metadata: { generation: 2 } });
     expect(generate({ pod: spec, gates })).not.toHaveProperty('observedGeneration');
     expect(generate({ pod: spec, gates, previous: { observedGeneration: 1 } }).observedGeneration).toBe(2);
   });
 
-  test('conditions of others and the shared one survive', () => {
+  test('keeps foreign conditions and the shared one', () => {
     const foreign = { type: 'example.com/x', status: 'True' };
     const mine = { type: 'DisruptionTarget', status: 'True', lastTransitionTime: startText };
     const types = (fields: Partial<StatusInput>): unknown => generate(fields).conditions?.slice(0, 2);

@@ -1,9 +1,9 @@
-// What the API shall show of a pod, from what was asked for, what the runtime holds and where the pod's worker stands.
+// Generates a pod's API status from its spec, the observed containers and its worker's state.
 // Pure; times come from the observation, from the previous status or from `nowMs`.
-// Invariants: a terminal phase stays; transition times move only with the status they belong to; the same input, with
-// its own result as the previous status, gives the same result again.
-// Upstream: generateAPIPodStatus and convertStatusToAPIStatus in pkg/kubelet/kubelet_pods.go, and what SetPodStatus and
-// TerminatePod in pkg/kubelet/status/status_manager.go add to it.
+// Invariants: a terminal phase stays; a transition time changes only with its condition's status; generating again with
+// the result as the previous status changes nothing.
+// Upstream: generateAPIPodStatus and convertStatusToAPIStatus in pkg/kubelet/kubelet_pods.go, with the additions of
+// SetPodStatus and TerminatePod in pkg/kubelet/status/status_manager.go.
 import type {
   Container,
   ContainerStatus,
@@ -31,21 +31,21 @@ export interface StatusInput {
   readonly pod: Pod;
   readonly observed: ObservedPod | undefined;
   readonly lifecycle: PodLifecycle;
-  /** What was generated last; without one the status in the pod's object is the base. */
+  /** The last generated status; if undefined, the status of the API object is the base. */
   readonly previous: PodStatus | undefined;
-  /** The node's addresses, primary first; empty when there is no API server to tell them to. */
+  /** The node's addresses, primary first; empty without an API server. */
   readonly hostIPs: readonly string[];
   readonly nowMs: number;
-  /** As the runtime calls itself: the scheme of container IDs. */
+  /** The runtime's own name, used as the scheme of container IDs. */
   readonly runtimeName: string;
-  /** Undefined: nothing is probed, so what runs is started and ready. */
+  /** Undefined: nothing is probed, so a running container is started and ready. */
   readonly probes?: ProbeView;
-  /** As upstream has them by default, unless told. */
+  /** Defaults to upstream's defaults. */
   readonly gates?: StatusGates;
   readonly supportsRecursiveReadOnly?: boolean;
-  /** Of the pod's resize, if there is one. */
+  /** Conditions of the pod's resize, if one is pending or in progress. */
   readonly resize?: ResizeConditions | undefined;
-  /** What a container was last given; undefined when nobody remembers. */
+  /** The resources last applied to a container; undefined if not recorded. */
   readonly actuated?: (container: string) => ResourceRequirements | undefined;
 }
 
@@ -62,7 +62,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
     ...computePodAddresses(input.observed, pod.spec?.hostNetwork === true, input.hostIPs, old),
     observedGeneration: observedGeneration(input, old),
     phase,
-    ...phaseWords(input, old, phase),
+    ...phaseReason(input, old, phase),
     conditions: computeConditions({
       pod,
       observed: input.observed,
@@ -142,7 +142,7 @@ function settledPhase(
   podIsTerminal: boolean,
 ): string {
   const { pod } = input;
-  // What the API already shows as an end cannot be taken back, not even by another end.
+  // A terminal phase that the API already has is final: not even another terminal phase replaces it.
   if (pod.status?.phase !== undefined && isTerminalPhase(pod.status.phase)) return pod.status.phase;
   if (killOf(input) !== undefined) return 'Failed';
   const phase = computePhase({
@@ -153,13 +153,13 @@ function settledPhase(
     restartRules: gatesOf(input).ContainerRestartRules,
   });
   if (!isTerminalPhase(phase) && old.phase !== undefined && isTerminalPhase(old.phase)) return old.phase;
-  // Nothing of a terminated pod starts any more, so one that never ran does not begin to.
+  // No container of a terminated pod starts any more, so a Pending pod does not become Running.
   if (input.lifecycle.state === 'terminated' && phase === 'Running' && old.phase === 'Pending')
     return old.phase;
   return phase;
 }
 
-/** A regular container exists in the newest, ready sandbox. */
+/** Whether a regular container exists in the newest sandbox, and that sandbox is ready. */
 function hasActiveRegularContainer(pod: Pod, observed: ObservedPod | undefined): boolean {
   const newest = observed?.sandboxes[0];
   if (observed === undefined || newest?.ready !== true) return false;
@@ -168,13 +168,13 @@ function hasActiveRegularContainer(pod: Pod, observed: ObservedPod | undefined):
 }
 
 /** Reason and message belong to the phase: they stay as long as it does. */
-function phaseWords(
+function phaseReason(
   input: StatusInput,
   old: PodStatus,
   phase: string,
 ): Pick<PodStatus, 'reason' | 'message'> {
   const kill = killOf(input);
-  // An end that the API already has keeps its own words.
+  // A terminal phase that the API already has keeps its reason and message.
   if (kill !== undefined && !isTerminalPhase(input.pod.status?.phase)) {
     return { reason: kill.reason, message: kill.message };
   }
@@ -186,7 +186,7 @@ function phaseWords(
   });
 }
 
-/** Conditions of others as the pod's object has them, and what the kubelet shares with them as it last said it. */
+/** Other controllers' conditions from the API object, and the shared condition as the kubelet last reported it. */
 function foreignConditions(input: StatusInput, old: PodStatus): PodCondition[] {
   const given = (input.pod.status?.conditions ?? []).filter(({ type }) => !ownedConditions.includes(type));
   const shared = old.conditions?.find(({ type }) => type === sharedCondition);
@@ -199,7 +199,7 @@ function foreignConditions(input: StatusInput, old: PodStatus): PodCondition[] {
   }, given);
 }
 
-/** Why the node ended the pod, for those who decide whether to make it anew. */
+/** Why the kubelet killed the pod, for controllers that decide whether to replace it. */
 function killCondition(input: StatusInput, old: PodStatus): PodCondition | undefined {
   const condition = killOf(input)?.condition;
   if (condition === undefined) return undefined;
@@ -211,7 +211,7 @@ function killCondition(input: StatusInput, old: PodStatus): PodCondition | undef
   });
 }
 
-/** Set when the node gave the pod up: eviction, preemption, shutdown, a deadline. */
+/** Set if the kubelet killed the pod: eviction, preemption, shutdown, active deadline. */
 function killOf({ lifecycle }: StatusInput): PodKill | undefined {
   return lifecycle.state === 'terminating' || lifecycle.state === 'terminated' ? lifecycle.kill : undefined;
 }
@@ -220,10 +220,10 @@ function gatesOf(input: StatusInput): StatusGates {
   return input.gates ?? defaultStatusGates;
 }
 
-/** Never smaller than it was; absent for pods without a generation, as static ones are. */
+/** Never decreases; absent for pods without a generation, such as static pods. */
 function observedGeneration(input: StatusInput, old: PodStatus): number | undefined {
   const before = old.observedGeneration ?? 0;
-  // Once told it is kept up to date, whatever the gate says.
+  // Once reported, the generation is kept up to date even if the gate is off.
   if (!gatesOf(input).PodObservedGenerationTracking && before === 0) return undefined;
   const generation = Math.max(input.pod.metadata?.generation ?? 0, before);
   return generation === 0 ? undefined : generation;
@@ -231,7 +231,7 @@ function observedGeneration(input: StatusInput, old: PodStatus): number | undefi
 
 function startTime(input: StatusInput, old: PodStatus): string {
   if (old.startTime !== undefined && old.startTime !== null) return old.startTime;
-  // differs from upstream: without an API server to remember it, a restarted kubelet takes it from the oldest sandbox.
+  // differs from upstream: without an API server that stores it, a restarted kubelet derives it from the oldest sandbox.
   const { startedAtMs } = input.lifecycle;
   return apiTime(Math.min(startedAtMs, firstSeenMs(input.observed) ?? startedAtMs));
 }

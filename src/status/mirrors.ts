@@ -1,4 +1,4 @@
-// Relates static pods to the mirror pods that show them in the API. Pure.
+// Maps static pods to the mirror pods that represent them in the API. Pure.
 // Upstream: GetMirrorPodByPod and TranslatePodUID in pkg/kubelet/pod (manager).
 import type { Pod } from '../api/k8s/types.ts';
 import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
@@ -18,7 +18,7 @@ export function findMirror(mirrors: MirrorLookup, pod: Pod): Pod | undefined {
   return mirror !== undefined && isMirrorOf(mirror, pod) ? mirror : undefined;
 }
 
-/** The static pods that a mirror pod of this full name may show. */
+/** The static pods that a mirror pod of this full name may represent. */
 export function staticPodsNamed(desired: PodsBySource, fullName: string): readonly PodUid[] {
   return desired
     .all()
@@ -32,7 +32,7 @@ export function statusTarget(
   apiPods: MirrorLookup & { get(uid: PodUid): Pod | undefined },
   uid: PodUid,
 ): Pod | undefined {
-  const wanted = desired.get(uid);
-  if (wanted === undefined || wanted.source === 'api') return apiPods.get(uid);
-  return findMirror(apiPods, wanted.pod);
+  const entry = desired.get(uid);
+  if (entry === undefined || entry.source === 'api') return apiPods.get(uid);
+  return findMirror(apiPods, entry.pod);
 }

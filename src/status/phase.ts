@@ -1,4 +1,4 @@
-// The phase of a pod from the statuses of its containers. Pure. Upstream: getPhase in pkg/kubelet/kubelet_pods.go.
+// Computes the phase of a pod from the statuses of its containers. Pure. Upstream: getPhase in pkg/kubelet/kubelet_pods.go.
 import type { Container, ContainerStatus, Pod } from '../api/k8s/types.ts';
 import { isSidecar, restartsAfter } from '../api/pod/restart-policy.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
@@ -10,9 +10,9 @@ interface PhaseView {
   readonly pod: Pod;
   /** App, init and sidecar containers. */
   readonly statuses: readonly ContainerStatus[];
-  /** No container will start again, whatever the restart policy says. */
+  /** No container will start again, regardless of the restart policy. */
   readonly podIsTerminal: boolean;
-  /** A regular container exists in the present sandbox, so initialization is behind it. */
+  /** A regular container exists in the current sandbox, so initialization has completed. */
   readonly hasInitialized: boolean;
   /** The gate ContainerRestartRules. */
   readonly restartRules: boolean;
@@ -23,8 +23,8 @@ interface Tally {
   running: number;
   waiting: number;
   stopped: number;
-  /** Of the stopped ones those that stay so. */
-  over: number;
+  /** Stopped containers that will not restart. */
+  stoppedForGood: number;
   succeeded: number;
 }
 
@@ -34,7 +34,7 @@ export function computePhase(view: PhaseView): PodPhase {
   const restarts = (container: Container, exitCode: number): boolean =>
     restartsAfter({ podPolicy: spec?.restartPolicy, rules: view.restartRules }, container, exitCode);
   const init = tallyInit(view, restarts);
-  const tally: Tally = { unknown: 0, running: 0, waiting: 0, stopped: 0, over: 0, succeeded: 0 };
+  const tally: Tally = { unknown: 0, running: 0, waiting: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
   let pendingSidecars = 0;
   for (const sidecar of initContainers.filter(isSidecar)) {
     if (countSidecar(tally, statusOf(view.statuses, sidecar.name))) pendingSidecars += 1;
@@ -53,13 +53,14 @@ export function computePhase(view: PhaseView): PodPhase {
 function phaseOfStopped(view: PhaseView, tally: Tally): PodPhase {
   const ended = tally.stopped === tally.succeeded ? 'Succeeded' : 'Failed';
   if (view.podIsTerminal && !isStaticPod(view.pod)) return ended;
-  // One that waits after a success is said to have failed by its own rules, and to go on by the pod's.
+  // A container that is waiting after exit code 0 does not count as succeeded. Upstream reports such a pod as Failed with
+  // ContainerRestartRules, and as Running without.
   if (!view.restartRules && view.pod.spec?.restartPolicy === 'OnFailure' && ended === 'Failed')
     return 'Running';
-  return tally.over === tally.stopped ? ended : 'Running';
+  return tally.stoppedForGood === tally.stopped ? ended : 'Running';
 }
 
-/** Init containers still to come or at work, and those that failed for good. */
+/** Counts init containers that are pending or running, and those that failed and will not restart. */
 function tallyInit(
   view: PhaseView,
   restarts: (container: Container, exitCode: number) => boolean,
@@ -75,7 +76,7 @@ function tallyInit(
   return { pending, failed };
 }
 
-/** Says whether initialization still waits for it. One that ended counts neither as running nor as stopped. */
+/** Returns whether initialization still waits for the sidecar. A terminated one counts neither as running nor as stopped. */
 function countSidecar(tally: Tally, status: ContainerStatus | undefined): boolean {
   if (status === undefined) {
     tally.unknown += 1;
@@ -105,7 +106,7 @@ function countApp(
   if (status?.state?.running !== undefined) tally.running += 1;
   else if (ended !== undefined) {
     tally.stopped += 1;
-    if (!restarts(ended.exitCode)) tally.over += 1;
+    if (!restarts(ended.exitCode)) tally.stoppedForGood += 1;
     if (status?.state?.terminated?.exitCode === 0) tally.succeeded += 1;
   } else if (status?.state?.waiting === undefined) tally.unknown += 1;
   else tally.waiting += 1;

@@ -1,4 +1,4 @@
-// The status of every pod this node works on, as it was last generated. Upstream: the cache of pkg/kubelet/status.
+// The last generated status of every pod that has a worker. Upstream: the cache of pkg/kubelet/status.
 // Owns PodStatuses (sole writer: the status loop). Invariant: the store is updated before a key is announced.
 import type { PodStatus } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
@@ -12,7 +12,7 @@ export class PodStatuses implements Store {
   readonly #statuses = new Map<PodUid, PodStatus>();
   #version = 0;
 
-  /** Counts changes, so that a reader can tell whether its copy is still good. */
+  /** Increases with every change, so that a reader can detect a stale copy. */
   get version(): number {
     return this.#version;
   }

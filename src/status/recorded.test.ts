@@ -1,4 +1,4 @@
-// Replays what was recorded of the Go kubelet: for the same observations the statuses are the same.
+// Replays recordings of the Go kubelet: the same observations give the same statuses.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const scenarios: readonly Scenario[] = readdirSync(folder)
   .filter((file) => file.endsWith('.json'))
   .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Scenario);
 
-test('the recordings are there', () => expect(scenarios).toHaveLength(34));
+test('finds all recordings', () => expect(scenarios).toHaveLength(34));
 
 function inputOf(scenario: Scenario, step: Step, previous: PodStatus | undefined): StatusInput {
   const observed = scenarioObserved(scenario, step);
@@ -43,7 +43,7 @@ function inputOf(scenario: Scenario, step: Step, previous: PodStatus | undefined
   };
 }
 
-/** The status generated and the one the API shows, after each step. */
+/** The generated status and the one sent to the API, after each step. */
 function replay(scenario: Scenario): { step: Step; input: StatusInput; local: PodStatus; api: PodStatus }[] {
   let local: PodStatus | undefined;
   let api: PodStatus = { phase: 'Pending', qosClass: scenario.qosClass };
@@ -65,26 +65,26 @@ function replay(scenario: Scenario): { step: Step; input: StatusInput; local: Po
 describe('recorded statuses', () => {
   for (const scenario of scenarios) {
     test(scenario.name, () => {
-      let wanted: Expectation = {};
+      let expected: Expectation = {};
       const want = scenario.steps.map((step) => {
-        wanted = accumulate(wanted, step.expect);
-        return expectedStatus(scenario, step, wanted);
+        expected = accumulate(expected, step.expect);
+        return expectedStatus(scenario, step, expected);
       });
       expect(replay(scenario).map(({ api }) => api)).toStrictEqual(want);
     });
   }
 });
 
-describe('a status is settled', () => {
+describe('a status is stable', () => {
   for (const scenario of scenarios) {
-    test(`${scenario.name}: looking again later changes nothing`, () => {
+    test(`${scenario.name}: generating it again later changes nothing`, () => {
       for (const { input, local } of replay(scenario)) {
         const again = generatePodStatus({ ...input, previous: local, nowMs: input.nowMs + 60_000 });
         expect(again).toStrictEqual(local);
       }
     });
 
-    test(`${scenario.name}: its end is final once the worker is done`, () => {
+    test(`${scenario.name}: a terminal phase is final once the worker has finished`, () => {
       const last = replay(scenario).at(-1);
       if (last === undefined) throw new Error('no steps');
       if (last.input.lifecycle.state === 'rejected') return;

@@ -19,7 +19,7 @@ const reported: PodStatus = {
   containerStatuses: [],
 };
 
-test('the first status of a life starts from the reported times, not from the reported phase', () => {
+test('bases the first status of a process on the reported times, not on the reported phase', () => {
   expect(startFromReported({ phase: 'Pending' }, reported)).toEqual({
     phase: 'Pending',
     startTime: 'start',
@@ -28,7 +28,7 @@ test('the first status of a life starts from the reported times, not from the re
   expect(startFromReported({ phase: 'Pending' }, { phase: 'Pending' })).toEqual({ phase: 'Pending' });
 });
 
-test('what changed since it was reported keeps its own transition time', () => {
+test('keeps the transition time of a condition that changed since it was reported', () => {
   const status: PodStatus = {
     phase: 'Running',
     startTime: 'later',

@@ -1,11 +1,11 @@
-// What a kubelet that has just started takes over from the status that its predecessor reported of a static pod. Pure.
-// Upstream: updateStatusInternal in pkg/kubelet/status/status_manager.go, which starts from the mirror pod's status.
-// Invariant: only times are taken over. Phase and containers come from the runtime, so that a pod whose mirror pod says Failed
-// may still run.
+// Carries times of a static pod's status across a restart of the kubelet, from the status in its mirror pod. Pure.
+// Invariant: only times are carried over. Phase and containers come from the runtime, so that a pod whose mirror pod is Failed
+// may still run. Upstream: updateStatusInternal in pkg/kubelet/status/status_manager.go, which starts from the mirror pod's
+// status.
 import type { PodCondition, PodStatus } from '../api/k8s/types.ts';
 import { ownedConditions } from './conditions.ts';
 
-/** The base of the first status of this life. */
+/** The base for the first status that this process generates. */
 export function startFromReported(given: PodStatus | undefined, reported: PodStatus): PodStatus {
   const { conditions, startTime } = reported;
   const own = (conditions ?? []).filter(({ type }) => ownedConditions.includes(type));
@@ -16,7 +16,7 @@ export function startFromReported(given: PodStatus | undefined, reported: PodSta
   };
 }
 
-/** A status that was generated before the reported one was known, with the times of what did not change since then. */
+/** For a status that was generated before the mirror pod appeared: adopts the reported times of unchanged conditions. */
 export function withReportedTimes(status: PodStatus, reported: PodStatus): PodStatus {
   const before = new Map((reported.conditions ?? []).map((condition) => [condition.type, condition]));
   const conditions = status.conditions?.map((condition): PodCondition => {

@@ -1,4 +1,4 @@
-// The feature gates that decide what a status has, by upstream's names. Types and defaults only.
+// The feature gates that decide which fields a status has, by upstream's names. Types and defaults only.
 export interface StatusGates {
   readonly PodObservedGenerationTracking: boolean;
   readonly PodReadyToStartContainersCondition: boolean;
@@ -8,7 +8,7 @@ export interface StatusGates {
   readonly InPlacePodVerticalScaling: boolean;
 }
 
-/** As this version has them when nobody sets anything. */
+/** Upstream's defaults of the supported version. */
 export const defaultStatusGates: StatusGates = {
   PodObservedGenerationTracking: true,
   PodReadyToStartContainersCondition: true,

@@ -94,13 +94,13 @@ describe('StatusLoop', () => {
     expect(b.clock.pendingTimers()).toBe(0);
   });
 
-  test('says nothing of a pod nobody works on yet', async () => {
+  test('publishes nothing for a pod without a worker', async () => {
     b.desired.set(uid, pod());
     await poke();
     expect(b.statuses.all().size).toBe(0);
   });
 
-  test('says nothing before the runtime was asked about the pod', async () => {
+  test('publishes nothing before the pod was inspected', async () => {
     b.desired.set(uid, pod());
     b.lifecycles.set(uid, syncing());
     b.unseen.add(uid);
@@ -112,7 +112,7 @@ describe('StatusLoop', () => {
     expect(b.phases).toEqual(['Running']);
   });
 
-  test('publishes, announces and hands on a change once', async () => {
+  test('publishes and announces a change once', async () => {
     b.desired.set(uid, pod());
     b.lifecycles.set(uid, syncing());
     await poke();
@@ -128,7 +128,7 @@ describe('StatusLoop', () => {
     expect(b.phases).toEqual(['Pending', 'Running']);
   });
 
-  test('asks the node what the runtime can do', async () => {
+  test('reports recursive read-only mounts by the node’s capability', async () => {
     const volumeMounts = [{ name: 'v', mountPath: '/v', readOnly: true, recursiveReadOnly: 'IfPossible' }];
     b.desired.set(uid, pod({ containers: [{ name: 'c', volumeMounts }] }));
     b.lifecycles.set(uid, syncing());
@@ -141,7 +141,7 @@ describe('StatusLoop', () => {
     expect(mode()).toBe('Enabled');
   });
 
-  test('the store is written before anyone is told', async () => {
+  test('writes the store before announcing the key', async () => {
     b.desired.set(uid, pod());
     b.lifecycles.set(uid, syncing());
     const seenThen: (string | undefined)[] = [];
@@ -150,7 +150,7 @@ describe('StatusLoop', () => {
     expect(seenThen).toEqual(['Pending']);
   });
 
-  test('follows a pod out after its source forgot it, then forgets it too', async () => {
+  test('keeps the status of a terminating pod after its source dropped it, then drops it too', async () => {
     b.desired.set(uid, staticPod());
     b.lifecycles.set(uid, syncing());
     b.observed.set(uid, seen([running()]));
@@ -170,14 +170,14 @@ describe('StatusLoop', () => {
     expect(b.announced).toHaveLength(length);
   });
 
-  test('an orphan whose spec was never known has no status', async () => {
+  test('publishes nothing for an orphan without a spec', async () => {
     b.lifecycles.set(uid, terminating);
     b.observed.set(uid, seen([running()]));
     await poke();
     expect(b.statuses.get(uid)).toBeUndefined();
   });
 
-  test('refuses to show alive what ended for good', async () => {
+  test('refuses to publish a restart that the policy forbids', async () => {
     b.desired.set(uid, pod({ restartPolicy: 'Never' }));
     b.lifecycles.set(uid, syncing());
     b.observed.set(uid, seen([exited()]));
@@ -188,7 +188,7 @@ describe('StatusLoop', () => {
     expect(b.errors).toHaveLength(1);
   });
 
-  test('a pod whose status cannot be made is tried again and hinders no other', async () => {
+  test('retries a pod whose status cannot be generated, without delaying others', async () => {
     const other = asPodUid('uid-2');
     const broken = new Proxy(pod(), {
       get: (target, key, receiver) => {
@@ -206,7 +206,7 @@ describe('StatusLoop', () => {
     expect([...b.statuses.all().keys()]).toEqual([other, uid]);
   });
 
-  test('rebuilt from nothing it says the same of the same pod', async () => {
+  test('generates the same status after a restart', async () => {
     b.desired.set(uid, staticPod());
     b.lifecycles.set(uid, syncing());
     b.observed.set(uid, seen([running('c', { restartCount: 2 }), exited('c', 1)]));
@@ -218,7 +218,7 @@ describe('StatusLoop', () => {
     again.observed.set(uid, b.observed.get(uid) as ObservedPod);
     const second = again.make();
     const abort = new AbortController();
-    const { stopped: gone } = await second.start(abort.signal);
+    const { stopped: secondStopped } = await second.start(abort.signal);
     second.poke(uid);
     await again.clock.advance(2);
     const after = again.statuses.get(uid);
@@ -226,14 +226,14 @@ describe('StatusLoop', () => {
     expect(after?.conditions?.map(({ type, status }) => [type, status])).toEqual(
       before?.conditions?.map(({ type, status }) => [type, status]),
     );
-    // The oldest sandbox was made a second after the first kubelet began.
+    // The oldest sandbox was created a second after the first kubelet started.
     expect(after?.startTime).toBe('2026-03-01T10:00:01Z');
     abort.abort();
-    await gone;
+    await secondStopped;
   });
 });
 
-test('a loop that was stopped before it began ends', async () => {
+test('stops if aborted before it starts', async () => {
   const { stopped } = await bench().make().start(AbortSignal.abort());
   await expect(stopped).resolves.toBeUndefined();
 });

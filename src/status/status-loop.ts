@@ -1,7 +1,8 @@
-// Keeps PodStatuses true: woken for a pod, it reads what is wanted, what was seen and where the worker stands, generates
-// the status and publishes it when it differs. Upstream: pkg/kubelet/status/status_manager.go, without the API calls.
-// Owns PodStatuses (sole writer). Invariants: only real changes are announced; nothing is said of a pod before it was
-// looked at; a pod nobody wants and nobody works on has no status; a container that ended for good never seems alive again.
+// Keeps PodStatuses up to date: woken for a pod, it reads the desired, observed and lifecycle stores, generates the status
+// and publishes it if it differs. Owns PodStatuses (sole writer).
+// Invariants: only real changes are announced; a pod has no status before its first inspection; a pod that is neither desired
+// nor has a worker has no status; a container that must not restart never leaves the terminated state.
+// Upstream: pkg/kubelet/status/status_manager.go, without the API calls.
 import { isDeepStrictEqual } from 'node:util';
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
@@ -29,14 +30,14 @@ import type { StatusGates } from './status-gates.ts';
 export interface StatusNode {
   /** Primary first; empty while the node has no address. */
   hostIPs(): readonly string[];
-  /** As the runtime calls itself, for container IDs. */
+  /** The runtime's own name, used in container IDs. */
   runtimeName(): string;
   /** False until the runtime has been inspected for this pod: an empty observation does not mean that nothing runs. */
   isInspected(uid: PodUid): boolean;
   supportsRecursiveReadOnly?(pod: Pod): boolean;
 }
 
-/** Resizes in progress, and the resources that containers were given. */
+/** Resizes in progress, and the resources last applied to containers. */
 interface StatusResizes {
   conditions(uid: PodUid): ResizeConditions | undefined;
   actuated(uid: PodUid, container: string): ResourceRequirements | undefined;
@@ -85,12 +86,12 @@ export class StatusLoop implements Component {
   readonly name = 'status';
   readonly #deps: StatusLoopDeps;
   readonly #queue: KeyedQueue<PodUid>;
-  /** The last spec of a pod on its way out, which its source no longer has. */
-  readonly #lastSeen = new Map<PodUid, Pod>();
+  /** The last known spec, for a terminating pod that its source no longer has. */
+  readonly #lastSpecs = new Map<PodUid, Pod>();
   readonly #rejected = new Set<PodUid>();
-  /** When its source first saw the pod whose status was generated while it was run. */
+  /** The seen annotation of the pod when its status was last generated while syncing. */
   readonly #firstSeen = new Map<PodUid, string>();
-  /** Static pods whose status was generated before their mirror pod was known. */
+  /** Static pods whose status was generated before their mirror pod appeared. */
   readonly #withoutBase = new Set<PodUid>();
 
   constructor(deps: StatusLoopDeps) {
@@ -101,7 +102,7 @@ export class StatusLoop implements Component {
       backoff: { initialMs: retryInitialMs, maxMs: retryMaxMs },
       run: async (uid) => this.#refresh(uid),
       onError: (podUID, err, retryInMs) =>
-        deps.log.error('Pod status could not be generated', { podUID, err, retryInMs }),
+        deps.log.error('Failed to generate pod status', { podUID, err, retryInMs }),
     });
   }
 
@@ -149,21 +150,21 @@ export class StatusLoop implements Component {
 
   #refresh(uid: PodUid): void {
     const { node, statuses, stores } = this.#deps;
-    const wanted = stores.desired.get(uid)?.pod;
+    const desired = stores.desired.get(uid)?.pod;
     const lifecycle = stores.lifecycles.get(uid);
-    if (wanted === undefined && lifecycle === undefined) {
-      this.#lastSeen.delete(uid);
+    if (desired === undefined && lifecycle === undefined) {
+      this.#lastSpecs.delete(uid);
       this.#rejected.delete(uid);
       this.#withoutBase.delete(uid);
       this.#firstSeen.delete(uid);
       statuses.drop(uid);
       return;
     }
-    if (wanted !== undefined) this.#lastSeen.set(uid, wanted);
-    const pod = this.#lastSeen.get(uid);
-    // Nobody works on it yet, or its spec was never known here: there is nothing to say beyond what its object says.
+    if (desired !== undefined) this.#lastSpecs.set(uid, desired);
+    const pod = this.#lastSpecs.get(uid);
+    // Not synced yet, or an orphan whose spec is unknown: the status in the API object stands.
     if (lifecycle === undefined || pod === undefined) return;
-    // A kubelet that has just started must not call a running pod's containers missing: what was reported stands.
+    // A kubelet that has just started must not report a running pod's containers as missing: the reported status stands.
     if (!node.isInspected(uid)) return;
     this.#publish(uid, pod, this.#inputFor(uid, pod, lifecycle));
   }
@@ -173,7 +174,7 @@ export class StatusLoop implements Component {
     const { observed, probes, resizes } = stores;
     return {
       pod,
-      observed: withoutCutStarts(observed.get(uid)),
+      observed: withoutInterruptedStarts(observed.get(uid)),
       lifecycle,
       previous: this.#previous(uid, pod, lifecycle),
       hostIPs: node.hostIPs(),
@@ -187,7 +188,7 @@ export class StatusLoop implements Component {
     };
   }
 
-  /** A pod that was refused and then mended under its UID begins anew: its Failed was never about containers. */
+  /** A rejected pod whose manifest was corrected under the same UID starts over: its Failed phase came from no container. */
   #previous(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): PodStatus | undefined {
     const wasRejected = this.#rejected.has(uid);
     if (lifecycle.state === 'rejected') this.#rejected.add(uid);
@@ -196,11 +197,11 @@ export class StatusLoop implements Component {
       return undefined;
     }
     const previous = this.#deps.statuses.get(uid) ?? this.#reportedBefore(uid, pod);
-    return this.#isRunAnew(uid, pod, lifecycle) && isTerminalPhase(previous?.phase) ? undefined : previous;
+    return this.#isNewRun(uid, pod, lifecycle) && isTerminalPhase(previous?.phase) ? undefined : previous;
   }
 
-  /** Whether a pod whose manifest was removed has ended and is run again under its UID: its earlier end is not its own. */
-  #isRunAnew(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): boolean {
+  /** Whether a static pod was removed, terminated and added again under the same UID: its earlier phase no longer applies. */
+  #isNewRun(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): boolean {
     const seen = pod.metadata?.annotations?.[seenAnnotation];
     if (lifecycle.state !== 'syncing' || seen === undefined) return false;
     const before = this.#firstSeen.get(uid);
@@ -223,7 +224,7 @@ export class StatusLoop implements Component {
     const before = input.previous ?? pod.status ?? {};
     const revived = illegalTransition(pod, before, status, gates.ContainerRestartRules);
     if (revived !== undefined) {
-      log.error('Status not published: a container that ended for good seems alive', {
+      log.error('Refused to publish a pod status that restarts a finished container', {
         pod: podRef(pod),
         podUID: uid,
         container: revived,
@@ -235,8 +236,8 @@ export class StatusLoop implements Component {
   }
 }
 
-/** A start that was cut off is made again: for the reader the container is still being made. */
-function withoutCutStarts(observed: ObservedPod | undefined): ObservedPod | undefined {
+/** An interrupted start is repeated, so the container is reported as still being created. */
+function withoutInterruptedStarts(observed: ObservedPod | undefined): ObservedPod | undefined {
   if (observed === undefined || !observed.containers.some(startWasInterrupted)) return observed;
   return {
     ...observed,

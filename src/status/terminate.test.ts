@@ -21,11 +21,11 @@ const first = (status: PodStatus): ContainerStatus => status.containerStatuses?.
 const generate = (fields: Partial<StatusInput> = {}): PodStatus => generatePodStatus(input(fields));
 const stopped = [sandbox({ ready: false, ips: [] })];
 
-describe('while a pod is being stopped', () => {
+describe('while a pod terminates', () => {
   const both = pod({ containers: [container('a'), container('b')] });
   const ready = generate({ pod: both, observed: seen([running('a'), running('b')]) });
 
-  test('what has ended is reported together with the rest', () => {
+  test('reports exited containers together with the last one', () => {
     const half = generate({
       pod: both,
       observed: seen([exited('a', 143), running('b')]),
@@ -57,7 +57,7 @@ describe('while a pod is being stopped', () => {
     ]);
   });
 
-  test('what had ended before keeps its end', () => {
+  test('keeps the state of containers that exited before', () => {
     const crashed = generate({ pod: both, observed: seen([exited('a', 1), running('b')]) });
     const next = generate({
       pod: both,
@@ -69,20 +69,20 @@ describe('while a pod is being stopped', () => {
   });
 });
 
-describe('the end', () => {
+describe('a terminated pod', () => {
   const initPod = pod({ initContainers: [container('i1'), container('i2')] });
   const states = (status: PodStatus): unknown =>
     [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(
       ({ name, state }) => `${name} ${state?.terminated?.reason ?? state?.waiting?.reason}`,
     );
 
-  test('what was never seen to end has failed', () => {
+  test('reports a container whose exit was never observed as failed', () => {
     const status = generate({ observed: undefined, lifecycle: terminated });
     expect(status.phase).toBe('Failed');
     expect(states(status)).toEqual(['c ContainerStatusUnknown']);
   });
 
-  test('containers behind unfinished init containers still wait', () => {
+  test('keeps containers behind unfinished init containers waiting', () => {
     const status = generate({
       pod: initPod,
       observed: seen([exited('i1', 1)], stopped),
@@ -92,12 +92,12 @@ describe('the end', () => {
     expect(states(status)).toEqual(['i1 Error', 'i2 PodInitializing', 'c PodInitializing']);
   });
 
-  test('the first init container counts as tried', () => {
+  test('counts the first init container as attempted', () => {
     const status = generate({ pod: initPod, lifecycle: terminated });
     expect(states(status)).toEqual(['i1 ContainerStatusUnknown', 'i2 PodInitializing', 'c PodInitializing']);
   });
 
-  test('after the last init container the others should have run', () => {
+  test('counts regular containers as run after the last init container', () => {
     const observed = seen([exited('i2'), exited('i1')], stopped);
     expect(states(generate({ pod: initPod, observed, lifecycle: terminated }))).toEqual([
       'i1 Completed',
@@ -106,7 +106,7 @@ describe('the end', () => {
     ]);
   });
 
-  test('a started sidecar in last place is the end of initialization', () => {
+  test('counts a started sidecar in last place as the end of initialization', () => {
     const sidePod = pod({ initContainers: [container('side', { restartPolicy: 'Always' })] });
     const observed = seen([running('side')], stopped);
     expect(states(generate({ pod: sidePod, observed, lifecycle: terminated }))).toEqual([
@@ -115,7 +115,7 @@ describe('the end', () => {
     ]);
   });
 
-  test('a sidecar that never started is not', () => {
+  test('does not count a sidecar that never started', () => {
     const probe = { tcpSocket: { port: 80 } };
     const side = container('side', { restartPolicy: 'Always', startupProbe: probe });
     const status = generate({
@@ -127,7 +127,7 @@ describe('the end', () => {
     expect(states(status)).toEqual(['side ContainerStatusUnknown', 'c PodInitializing']);
   });
 
-  test('conditions follow the phase until it was terminal and the worker is done', () => {
+  test('updates conditions until the phase is terminal and the worker has finished', () => {
     const reason = (fields: Partial<StatusInput>): unknown =>
       generate({ observed: seen([exited('c', 1)], stopped), ...fields }).conditions?.find(
         ({ type }) => type === 'Ready',
@@ -140,7 +140,7 @@ describe('the end', () => {
     expect(reason({ lifecycle: terminated, previous: failed })).toBe('ContainersNotReady');
   });
 
-  test('a static pod keeps its phase, and keeps it when looked at again', () => {
+  test('keeps the phase of a static pod, also when generated again', () => {
     const waiting = { pod: staticPod(), lifecycle: terminated };
     const status = generate(waiting);
     expect(status.phase).toBe('Pending');

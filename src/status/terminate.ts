@@ -1,5 +1,5 @@
-// The last word on a pod whose containers are all gone: what was never seen to end counts as failed, and a pod with an
-// object in the API has reached a terminal phase. Pure. Upstream: TerminatePod in pkg/kubelet/status/status_manager.go.
+// Computes the final status of a terminated pod: a container whose exit was never observed counts as failed, and a pod with
+// an API object gets a terminal phase. Pure. Upstream: TerminatePod in pkg/kubelet/status/status_manager.go.
 import type { ContainerStatus, Pod, PodStatus } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
@@ -8,14 +8,14 @@ import { lostState } from './container-state.ts';
 
 export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   const init = status.initContainerStatuses ?? [];
-  const tried = triedCount(init);
+  const attempted = attemptedCount(init);
   return {
     ...status,
-    // A static pod has no object that waits for an end.
+    // A static pod has no API object that needs a terminal phase.
     ...(isStaticPod(pod) || isTerminalPhase(status.phase) ? {} : { phase: 'Failed' }),
     ...(status.initContainerStatuses === undefined
       ? {}
-      : { initContainerStatuses: init.map((each, index) => (index < tried ? ended(each) : each)) }),
+      : { initContainerStatuses: init.map((each, index) => (index < attempted ? ended(each) : each)) }),
     ...(status.containerStatuses === undefined || !hasInitialized(pod, status)
       ? {}
       : { containerStatuses: status.containerStatuses.map(ended) }),
@@ -27,7 +27,7 @@ function ended(status: ContainerStatus): ContainerStatus {
   return { ...status, state: { terminated: lostState('terminated') }, ready: false, started: false };
 }
 
-/** Whether regular containers may have run. Without that, waiting is the truth about them. */
+/** Whether regular containers may have run. If not, they stay waiting. */
 function hasInitialized(pod: Pod, status: PodStatus): boolean {
   const specs = pod.spec?.initContainers ?? [];
   if (specs.length === 0) return true;
@@ -43,7 +43,7 @@ function everStarted(status: ContainerStatus): boolean {
   return status.state?.waiting === undefined || status.lastState?.terminated !== undefined;
 }
 
-/** Init containers up to the last that was tried; the first counts as tried. */
-function triedCount(statuses: readonly ContainerStatus[]): number {
+/** The number of init containers up to the last that was attempted; the first always counts. */
+function attemptedCount(statuses: readonly ContainerStatus[]): number {
   return Math.max(statuses.findLastIndex(everStarted) + 1, Math.min(statuses.length, 1));
 }

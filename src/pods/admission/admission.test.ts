@@ -10,7 +10,7 @@ import { textLogger } from '../../base/log/log-text.ts';
 import { Admission } from './admission.ts';
 
 const signal = new AbortController().signal;
-const asking = (name: string, cpu: string, over: PodOver = {}): Pod =>
+const requesting = (name: string, cpu: string, over: PodOver = {}): Pod =>
   aPod({ name, containers: [aContainer({ resources: { requests: { cpu } } })], ...over });
 
 function rig(cpu = '2') {
@@ -60,43 +60,46 @@ function rig(cpu = '2') {
   return { active, admit, events, kills, preempted, running };
 }
 
-test('what was admitted counts against the next', async () => {
+test('counts admitted pods against the next', async () => {
   const { admit } = rig();
   expect([
-    await admit(asking('a', '1')),
-    await admit(asking('b', '1')),
-    await admit(asking('c', '1')),
+    await admit(requesting('a', '1')),
+    await admit(requesting('b', '1')),
+    await admit(requesting('c', '1')),
   ]).toEqual([undefined, undefined, 'OutOfcpu']);
 });
 
-test('what was refused, or has gone, does not', async () => {
+test('does not count rejected or removed pods', async () => {
   const { active, admit } = rig();
-  expect([await admit(asking('a', '2')), await admit(asking('b', '1'))]).toEqual([undefined, 'OutOfcpu']);
+  expect([await admit(requesting('a', '2')), await admit(requesting('b', '1'))]).toEqual([
+    undefined,
+    'OutOfcpu',
+  ]);
   active.splice(0, 2);
-  expect(await admit(asking('c', '2'))).toBeUndefined();
+  expect(await admit(requesting('c', '2'))).toBeUndefined();
 });
 
-test('after a restart, what still runs counts against what is new', async () => {
+test('counts running pods against new ones after a restart', async () => {
   const { active, admit, running } = rig();
-  const old = asking('old', '2');
+  const old = requesting('old', '2');
   active.push(old);
   running.add(podUid(old));
-  expect(await admit(asking('new', '1'))).toBe('OutOfcpu');
+  expect(await admit(requesting('new', '1'))).toBe('OutOfcpu');
 });
 
-test('on a node that shrank the first that runs goes on, and what no longer fits is refused', async () => {
+test('keeps the running pods that still fit on a node that shrank, and rejects the rest', async () => {
   const { active, admit, running } = rig('1');
-  const pods = [asking('a', '1'), asking('b', '1')];
+  const pods = [requesting('a', '1'), requesting('b', '1')];
   for (const pod of pods) running.add(podUid(pod));
   active.push(...pods);
   expect([await admit(pods[0] as Pod), await admit(pods[1] as Pod)]).toEqual([undefined, 'OutOfcpu']);
 });
 
-test('a critical pod pushes another aside, which is told why', async () => {
+test('preempts a pod for a critical one, with an event and a condition', async () => {
   const { admit, events, kills, preempted } = rig();
-  await admit(asking('small', '500m'));
-  await admit(asking('large', '1500m'));
-  expect(await admit(asking('critical', '1', { priority: 2_000_000_000 }))).toBeUndefined();
+  await admit(requesting('small', '500m'));
+  await admit(requesting('large', '1500m'));
+  expect(await admit(requesting('critical', '1', { priority: 2_000_000_000 }))).toBeUndefined();
   expect(kills).toEqual([
     [
       'uid-large',

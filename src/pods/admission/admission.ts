@@ -1,6 +1,6 @@
-// Admits pods to this node, one after the other, and makes room for critical ones. Upstream: canAdmitPod in
-// pkg/kubelet/allocation and the critical pod admission handler. Keeps which pods were admitted in this life.
-// Invariant: a pod that runs on from an earlier life counts against a new one, also before it was asked for itself.
+// Admits pods to this node one at a time, and preempts others for critical pods. Records the pods that this process admitted.
+// Invariant: a pod that still runs after a restart of the kubelet counts against new pods, even before it is admitted again.
+// Upstream: canAdmitPod in pkg/kubelet/allocation and the critical pod admission handler.
 
 import type { Node, Pod } from '../../api/k8s/types.ts';
 import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
@@ -16,12 +16,12 @@ interface AdmissionDeps {
   /** The active pods, with their current statuses. */
   readonly active: { withStatuses(): readonly Pod[] };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
-  /** The node's object, or a stand-in for it. */
+  /** The Node object, or a substitute without an API server. */
   readonly node: { current(): Node };
-  /** `kill` resolves when nothing of the pod runs. */
+  /** `kill` resolves when everything of the pod has stopped. */
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   /** Allocates exclusive resources to the pod: CPUs, devices. */
-  readonly exclusive: { admit(pod: Pod): Refusal | undefined };
+  readonly exclusive: { admit(pod: Pod): Rejection | undefined };
   readonly podLevelResources: boolean;
   readonly report: {
     readonly events: EventSink;
@@ -30,7 +30,7 @@ interface AdmissionDeps {
   };
 }
 
-interface Refusal {
+interface Rejection {
   readonly reason: string;
   readonly message: string;
 }
@@ -39,22 +39,22 @@ const preemptionMessage = 'Preempted in order to admit critical pod';
 
 export class Admission {
   readonly #deps: AdmissionDeps;
-  /** Announces every pod that was admitted, after admittedPod() returns it. */
+  /** Announces every admitted pod, after `admittedPod` returns it. */
   readonly changed = new Channel<PodUid>();
   readonly #admitted = new Map<PodUid, Pod>();
-  /** One after the other: each counts on what the one before it took. */
+  /** Serialises admissions: each must count the resources that the one before it allocated. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
   }
 
-  async admit(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
-    return await this.#inTurn(signal, async () => {
-      const refusal =
+  async admit(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
+    return await this.#serialised(signal, async () => {
+      const rejection =
         (await this.#makeRoom(pod, this.#others(pod), signal)) ?? this.#deps.exclusive.admit(pod);
-      if (refusal === undefined) this.#record(pod);
-      return refusal;
+      if (rejection === undefined) this.#record(pod);
+      return rejection;
     });
   }
 
@@ -63,20 +63,20 @@ export class Admission {
     return this.#admitted.get(uid);
   }
 
-  /** Whether there is room for an admitted pod with what it asks for now. A critical one has room made, as when it came. */
-  async resize(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
-    return await this.#inTurn(signal, async () => {
+  /** Checks whether an admitted pod fits with its new requests. A critical pod may preempt others, as on admission. */
+  async resize(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
+    return await this.#serialised(signal, async () => {
       const { active } = this.#deps;
       const own = podUid(pod);
       const others = active.withStatuses().filter((each) => {
         const uid = podUid(each);
-        return uid !== own && (this.#admitted.has(uid) || this.#runs(uid));
+        return uid !== own && (this.#admitted.has(uid) || this.#isRunning(uid));
       });
       return await this.#makeRoom(pod, others, signal);
     });
   }
 
-  #runs(uid: PodUid): boolean {
+  #isRunning(uid: PodUid): boolean {
     return !isDown(this.#deps.observed.get(uid));
   }
 
@@ -85,7 +85,7 @@ export class Admission {
     this.changed.push(podUid(pod));
   }
 
-  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async #serialised<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
       signal.throwIfAborted();
       return await work();
@@ -94,14 +94,14 @@ export class Admission {
     return await turn;
   }
 
-  async #makeRoom(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Refusal | undefined> {
+  async #makeRoom(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Rejection | undefined> {
     const { node, podLevelResources, report } = this.#deps;
-    const answer = admitPod({ pod, others, node: node.current(), podLevelResources });
-    if (!answer.admit) return { reason: answer.reason, message: answer.message };
-    for (const other of answer.preempt) {
+    const decision = admitPod({ pod, others, node: node.current(), podLevelResources });
+    if (!decision.admit) return { reason: decision.reason, message: decision.message };
+    for (const other of decision.preempt) {
       await this.#preempt(other, pod);
       signal.throwIfAborted();
-      report.metrics.countPreemption(answer.shortOf ?? '');
+      report.metrics.countPreemption(decision.shortOf ?? '');
     }
     return undefined;
   }
@@ -110,7 +110,7 @@ export class Admission {
     const { kills, report } = this.#deps;
     const { events, log } = report;
     events.pod(other, { type: 'Warning', reason: 'Preempting', message: preemptionMessage });
-    log.info('Pod is ended to make room for a critical one', {
+    log.info('Preempting pod to admit a critical pod', {
       pod: podRef(other),
       critical: podRef(critical),
     });
@@ -126,22 +126,22 @@ export class Admission {
         },
       });
     } catch (err) {
-      // Its worker goes on ending it; the critical pod need not wait for that.
+      // The worker keeps terminating the pod; the critical pod need not wait for it.
       if (isAbort(err)) throw err;
-      log.error('Pod could not be ended to make room', { pod: podRef(other), err });
+      log.error('Failed to preempt pod', { pod: podRef(other), err });
     }
   }
 
   #others(pod: Pod): readonly Pod[] {
     const { active } = this.#deps;
     const own = podUid(pod);
-    const ownRuns = this.#runs(own);
+    const isOwnRunning = this.#isRunning(own);
     const all = active.withStatuses();
     for (const uid of this.#admitted.keys())
       if (!all.some((each) => podUid(each) === uid)) this.#admitted.delete(uid);
     return all.filter((each) => {
       const uid = podUid(each);
-      return uid !== own && (this.#admitted.has(uid) || (!ownRuns && this.#runs(uid)));
+      return uid !== own && (this.#admitted.has(uid) || (!isOwnRunning && this.#isRunning(uid)));
     });
   }
 }

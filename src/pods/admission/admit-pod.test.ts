@@ -10,11 +10,11 @@ const node: Node = {
     allocatable: { cpu: '2', memory: '1000', pods: '3', 'ephemeral-storage': '500', 'example.com/gpu': '1' },
   },
 };
-const asking = (requests: Record<string, string>, over: PodOver = {}): Pod =>
+const requesting = (requests: Record<string, string>, over: PodOver = {}): Pod =>
   aPod({ containers: [aContainer({ resources: { requests } })], ...over });
 const admit = (pod: Pod, others: readonly Pod[] = [], on: Node = node): ReturnType<typeof admitPod> =>
   admitPod({ pod, others, node: on, podLevelResources: true });
-const yes = { admit: true, preempt: [] };
+const admitted = { admit: true, preempt: [] };
 const no = (reason: string, message: string) => ({ admit: false, reason, message });
 const short = (resource: string, requested: number, used: number, capacity: number) =>
   no(
@@ -25,35 +25,40 @@ const short = (resource: string, requested: number, used: number, capacity: numb
 describe('resources', () => {
   const three = ['a', 'b', 'c'].map((name) => aPod({ name }));
   const cases = [
-    ['a pod that asks for nothing', aPod(), [], yes],
-    ['just what is left', asking({ cpu: '1500m' }), [asking({ cpu: '500m' })], yes],
+    ['a pod without requests', aPod(), [], admitted],
+    ['exactly the remaining CPU', requesting({ cpu: '1500m' }), [requesting({ cpu: '500m' })], admitted],
     [
-      'one thousandth more',
-      asking({ cpu: '1501m' }),
-      [asking({ cpu: '500m' })],
+      'one milli-CPU more',
+      requesting({ cpu: '1501m' }),
+      [requesting({ cpu: '500m' })],
       short('cpu', 1501, 500, 2000),
     ],
-    ['more than there is', asking({ cpu: '64' }), [], short('cpu', 64_000, 0, 2000)],
-    ['memory', asking({ memory: '600' }), [asking({ memory: '500' })], short('memory', 600, 500, 1000)],
-    ['cpu is named before memory', asking({ memory: '2000', cpu: '3' }), [], short('cpu', 3000, 0, 2000)],
-    ['storage', asking({ 'ephemeral-storage': '501' }), [], short('ephemeral-storage', 501, 0, 500)],
-    ['pods, before all else', asking({ cpu: '64' }), three, short('pods', 1, 3, 3)],
-    ['a device', asking({ 'example.com/gpu': '2' }), [], short('example.com/gpu', 2, 0, 1)],
+    ['more than the capacity', requesting({ cpu: '64' }), [], short('cpu', 64_000, 0, 2000)],
     [
-      'a device that the node does not know: somebody else has it',
-      asking({ 'example.com/tpu': '9' }),
+      'memory',
+      requesting({ memory: '600' }),
+      [requesting({ memory: '500' })],
+      short('memory', 600, 500, 1000),
+    ],
+    ['reports cpu before memory', requesting({ memory: '2000', cpu: '3' }), [], short('cpu', 3000, 0, 2000)],
+    ['storage', requesting({ 'ephemeral-storage': '501' }), [], short('ephemeral-storage', 501, 0, 500)],
+    ['reports the pod limit first', requesting({ cpu: '64' }), three, short('pods', 1, 3, 3)],
+    ['a device', requesting({ 'example.com/gpu': '2' }), [], short('example.com/gpu', 2, 0, 1)],
+    [
+      'an extended resource that the node does not advertise: ignored',
+      requesting({ 'example.com/tpu': '9' }),
       [],
-      yes,
+      admitted,
     ],
     [
-      'huge pages that the node does not have',
-      asking({ 'hugepages-2Mi': '2Mi' }),
+      'huge pages that the node lacks',
+      requesting({ 'hugepages-2Mi': '2Mi' }),
       [],
       short('hugepages-2Mi', 2_097_152, 0, 0),
     ],
     [
-      'overhead counts',
-      asking({ cpu: '1900m' }, { overhead: { cpu: '200m' } }),
+      'counts the pod overhead',
+      requesting({ cpu: '1900m' }, { overhead: { cpu: '200m' } }),
       [],
       short('cpu', 2100, 0, 2000),
     ],
@@ -61,7 +66,7 @@ describe('resources', () => {
   for (const [name, pod, others, want] of cases) test(name, () => expect(admit(pod, others)).toEqual(want));
 });
 
-describe('the node', () => {
+describe('node constraints', () => {
   const affinity = (...matchExpressions: NodeSelectorRequirement[]): PodOver => ({
     affinity: {
       nodeAffinity: {
@@ -81,43 +86,43 @@ describe('the node', () => {
     "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
   );
   const cases: readonly (readonly [string, PodOver, readonly PodOver[], unknown])[] = [
-    ['selector that holds', { nodeSelector: { zone: 'a' } }, [], yes],
-    ['selector that does not', { nodeSelector: { zone: 'b' } }, [], notHere],
-    ['In', affinity({ key: 'zone', operator: 'In', values: ['a', 'b'] }), [], yes],
-    ['In, not', affinity({ key: 'zone', operator: 'In', values: ['b'] }), [], notHere],
+    ['matching node selector', { nodeSelector: { zone: 'a' } }, [], admitted],
+    ['mismatching node selector', { nodeSelector: { zone: 'b' } }, [], notHere],
+    ['In', affinity({ key: 'zone', operator: 'In', values: ['a', 'b'] }), [], admitted],
+    ['In, mismatching', affinity({ key: 'zone', operator: 'In', values: ['b'] }), [], notHere],
     ['NotIn', affinity({ key: 'zone', operator: 'NotIn', values: ['a'] }), [], notHere],
-    ['NotIn of a label it lacks', affinity({ key: 'none', operator: 'NotIn', values: ['a'] }), [], yes],
-    ['Exists', affinity({ key: 'zone', operator: 'Exists' }), [], yes],
+    ['NotIn with a missing label', affinity({ key: 'none', operator: 'NotIn', values: ['a'] }), [], admitted],
+    ['Exists', affinity({ key: 'zone', operator: 'Exists' }), [], admitted],
     ['DoesNotExist', affinity({ key: 'zone', operator: 'DoesNotExist' }), [], notHere],
-    ['Gt', affinity({ key: 'size', operator: 'Gt', values: ['4'] }), [], yes],
+    ['Gt', affinity({ key: 'size', operator: 'Gt', values: ['4'] }), [], admitted],
     ['Lt', affinity({ key: 'size', operator: 'Lt', values: ['4'] }), [], notHere],
-    ['a term that asks for nothing matches nothing', affinity(), [], notHere],
-    ['an operator nobody knows', affinity({ key: 'zone', operator: 'Near' }), [], notHere],
+    ['an empty term matches nothing', affinity(), [], notHere],
+    ['an unknown operator', affinity({ key: 'zone', operator: 'Near' }), [], notHere],
     [
       'another node by name',
       { nodeName: 'm' },
       [],
       no('NodeName', "Predicate NodeName failed: node(s) didn't match the requested node name"),
     ],
-    ['this node by name', { nodeName: 'n' }, [], yes],
-    ['a port that is free', port(80), [port(81)], yes],
-    ['a port that is taken', port(80), [port(80)], noPort],
-    ['the same port of another protocol', port(80), [port(80, { protocol: 'UDP' })], yes],
+    ['this node by name', { nodeName: 'n' }, [], admitted],
+    ['a free host port', port(80), [port(81)], admitted],
+    ['a host port in use', port(80), [port(80)], noPort],
+    ['the same port of another protocol', port(80), [port(80, { protocol: 'UDP' })], admitted],
     [
       'the same port at another address',
       port(80, { hostIP: '10.0.0.1' }),
       [port(80, { hostIP: '10.0.0.2' })],
-      yes,
+      admitted,
     ],
-    ['any address takes all', port(80), [port(80, { hostIP: '10.0.0.2' })], noPort],
+    ['the wildcard address conflicts with any', port(80), [port(80, { hostIP: '10.0.0.2' })], noPort],
     [
-      'another system',
+      'another operating system',
       { os: { name: 'windows' } },
       [],
       no('PodOSNotSupported', "Failed to admit pod as the OS field doesn't match node OS"),
     ],
     [
-      'a label of another system',
+      'the OS label of another operating system',
       { labels: { 'kubernetes.io/os': 'windows' } },
       [],
       no(
@@ -126,7 +131,7 @@ describe('the node', () => {
       ),
     ],
     [
-      'groups that the runtime cannot keep apart',
+      'a supplemental groups policy that the runtime does not support',
       { securityContext: { supplementalGroupsPolicy: 'Strict' } },
       [],
       no(
@@ -148,32 +153,36 @@ describe('the node', () => {
 
 describe('taints', () => {
   const tainted: Node = { ...node, spec: { taints: [{ key: 'k', value: 'v', effect: 'NoExecute' }] } };
-  const refused = no(
+  const rejected = no(
     'TaintToleration',
     "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
   );
   const cases: readonly (readonly [string, PodOver, unknown])[] = [
-    ['not borne', {}, refused],
-    ['borne by key and value', { tolerations: [{ key: 'k', value: 'v', effect: 'NoExecute' }] }, yes],
-    ['another value', { tolerations: [{ key: 'k', value: 'w' }] }, refused],
-    ['any value', { tolerations: [{ key: 'k', operator: 'Exists' }] }, yes],
-    ['everything', { tolerations: [{ operator: 'Exists' }] }, yes],
-    ['another effect', { tolerations: [{ key: 'k', value: 'v', effect: 'NoSchedule' }] }, refused],
-    ['a static pod does not care', { annotations: { 'kubernetes.io/config.source': 'file' } }, yes],
+    ['not tolerated', {}, rejected],
+    [
+      'tolerated by key and value',
+      { tolerations: [{ key: 'k', value: 'v', effect: 'NoExecute' }] },
+      admitted,
+    ],
+    ['another value', { tolerations: [{ key: 'k', value: 'w' }] }, rejected],
+    ['any value', { tolerations: [{ key: 'k', operator: 'Exists' }] }, admitted],
+    ['tolerates everything', { tolerations: [{ operator: 'Exists' }] }, admitted],
+    ['another effect', { tolerations: [{ key: 'k', value: 'v', effect: 'NoSchedule' }] }, rejected],
+    ['a static pod ignores taints', { annotations: { 'kubernetes.io/config.source': 'file' } }, admitted],
   ];
   for (const [name, pod, want] of cases)
     test(name, () => expect(admit(aPod(pod), [], tainted)).toEqual(want));
-  test('one that only keeps the scheduler away', () =>
+  test('ignores NoSchedule taints', () =>
     expect(admit(aPod(), [], { ...node, spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } })).toEqual(
-      yes,
+      admitted,
     ));
 });
 
-describe('critical pods push others aside', () => {
+describe('preemption for critical pods', () => {
   const critical = (requests: Record<string, string>): Pod =>
-    asking(requests, { name: 'critical', priority: 2_000_000_000 });
+    requesting(requests, { name: 'critical', priority: 2_000_000_000 });
   const bestEffort = aPod({ name: 'best-effort' });
-  const burstable = (name: string, cpu: string, memory = '1'): Pod => asking({ cpu, memory }, { name });
+  const burstable = (name: string, cpu: string, memory = '1'): Pod => requesting({ cpu, memory }, { name });
   const guaranteed = (name: string, cpu: string, memory: string): Pod =>
     aPod({
       name,
@@ -184,64 +193,64 @@ describe('critical pods push others aside', () => {
     return answer.admit ? answer.preempt.map(({ metadata }) => metadata?.name ?? '') : answer.message;
   };
   const cases = [
-    ['nobody when it fits', critical({ cpu: '1' }), [burstable('a', '1')], []],
+    ['no pod if the critical one fits', critical({ cpu: '1' }), [burstable('a', '1')], []],
     [
-      'the one that suffices',
+      'the one pod that suffices',
       critical({ cpu: '1' }),
       [burstable('a', '500m'), burstable('b', '1500m')],
       ['b'],
     ],
     [
-      'the smaller of two that do',
+      'the smaller of two that suffice',
       critical({ cpu: '500m' }),
       [burstable('a', '1200m'), burstable('b', '700m')],
       ['b'],
     ],
     [
-      'both when one does not',
+      'both if one does not suffice',
       critical({ cpu: '2' }),
       [burstable('a', '1'), burstable('b', '1')],
       ['b', 'a'],
     ],
     [
-      'a burstable one before a guaranteed one',
+      'a Burstable pod before a Guaranteed one',
       critical({ cpu: '1' }),
       [guaranteed('g', '1', '10'), burstable('b', '1')],
       ['b'],
     ],
     [
-      'for room alone a best-effort one',
+      'a BestEffort pod if only the pod limit is reached',
       critical({}),
       [bestEffort, burstable('b', '1'), guaranteed('g', '1', '10')],
       ['best-effort'],
     ],
     [
-      'not another critical one',
+      'not another critical pod of the same priority',
       critical({ cpu: '2' }),
-      [asking({ cpu: '1' }, { name: 'other', priority: 2_000_000_000 })],
+      [requesting({ cpu: '1' }, { name: 'other', priority: 2_000_000_000 })],
       'Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]',
     ],
     [
-      'one of lower priority, although both are critical',
-      asking({ cpu: '2' }, { name: 'top', priority: 2_000_001_000 }),
-      [asking({ cpu: '1' }, { name: 'other', priority: 2_000_000_000 })],
+      'a critical pod of lower priority',
+      requesting({ cpu: '2' }, { name: 'top', priority: 2_000_001_000 }),
+      [requesting({ cpu: '1' }, { name: 'other', priority: 2_000_000_000 })],
       ['other'],
     ],
     [
-      'nobody when something else is in the way',
+      'no pod if another constraint fails',
       { ...critical({ cpu: '2' }), spec: { ...critical({ cpu: '2' }).spec, nodeName: 'm' } } as Pod,
       [burstable('a', '1')],
       "Predicate NodeName failed: node(s) didn't match the requested node name",
     ],
     [
       'a static pod is critical',
-      asking({ cpu: '2' }, { annotations: { 'kubernetes.io/config.source': 'file' } }),
+      requesting({ cpu: '2' }, { annotations: { 'kubernetes.io/config.source': 'file' } }),
       [burstable('a', '1')],
       ['a'],
     ],
   ] as const;
   for (const [name, pod, others, want] of cases) test(name, () => expect(names(pod, others)).toEqual(want));
-  test('says what it was short of', () =>
+  test('reports the resource that was short', () =>
     expect(admit(critical({ cpu: '2' }), [burstable('a', '1')])).toMatchObject({
       admit: true,
       shortOf: 'cpu',

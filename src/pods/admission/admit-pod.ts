@@ -1,4 +1,4 @@
-// Whether a pod may run on this node, and whom it may push aside for it. Pure; reasons and messages are upstream's.
+// Decides whether a pod may run on this node, and which pods it preempts. Pure; reasons and messages are upstream's.
 // Upstream: pkg/kubelet/lifecycle/predicate.go.
 
 import type { Node, Pod } from '../../api/k8s/types.ts';
@@ -8,14 +8,14 @@ import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import { describeError } from '../../base/errors.ts';
 import { findShortages, type RequestOptions, type Shortage } from './fits-resources.ts';
 import { matchesNode } from './node-affinity.ts';
-import { namesAnotherNode, portsTaken, untoleratedTaint } from './node-constraints.ts';
+import { hasPortConflict, namesAnotherNode, untoleratedTaint } from './node-constraints.ts';
 import { podsToPreempt } from './preemption.ts';
 
 interface AdmissionInput extends RequestOptions {
   readonly pod: Pod;
-  /** Pods that are admitted and have not ended. */
+  /** Active pods that are already admitted. */
   readonly others: readonly Pod[];
-  /** The node as it tells of itself: labels, taints, allocatable, features. */
+  /** Read: labels, taints, allocatable, features. */
   readonly node: Node;
 }
 
@@ -27,12 +27,12 @@ const osLabel = 'kubernetes.io/os';
 
 export function admitPod(input: AdmissionInput): Admission {
   const { node, others, pod } = input;
-  const hopeless = whatNothingHelps(pod, node);
-  if (hopeless !== undefined) return { admit: false, ...hopeless };
+  const unsupported = unsupportedByNode(pod, node);
+  if (unsupported !== undefined) return { admit: false, ...unsupported };
   const shortages = findShortages(pod, others, parseAmounts(node.status?.allocatable), input);
   const constraints = brokenConstraints(pod, others, node);
   const [shortage] = shortages;
-  if (shortage !== undefined && !isCriticalPod(pod)) return { admit: false, ...shortageWords(shortage) };
+  if (shortage !== undefined && !isCriticalPod(pod)) return { admit: false, ...describeShortage(shortage) };
   const [constraint] = constraints;
   if (constraint !== undefined) return { admit: false, ...constraint };
   if (shortage === undefined) return { admit: true, preempt: [] };
@@ -51,15 +51,15 @@ export function admitPod(input: AdmissionInput): Admission {
   }
 }
 
-interface Refusal {
+interface Rejection {
   readonly reason: string;
   readonly message: string;
 }
 
-/** Looked at first: nobody is pushed aside for a pod that cannot run here anyway. */
-function whatNothingHelps(pod: Pod, node: Node): Refusal | undefined {
-  const asked = pod.metadata?.labels?.[osLabel];
-  if (asked !== undefined && asked !== 'linux')
+/** Checked first: no pod is preempted for one that cannot run on this node anyway. */
+function unsupportedByNode(pod: Pod, node: Node): Rejection | undefined {
+  const requestedOs = pod.metadata?.labels?.[osLabel];
+  if (requestedOs !== undefined && requestedOs !== 'linux')
     return {
       reason: 'PodOSSelectorNodeLabelDoesNotMatch',
       message: `Failed to admit pod as the \`${osLabel}\` label doesn't match node label`,
@@ -78,19 +78,20 @@ function whatNothingHelps(pod: Pod, node: Node): Refusal | undefined {
   return undefined;
 }
 
-function brokenConstraints(pod: Pod, others: readonly Pod[], node: Node): readonly Refusal[] {
-  const broken: Refusal[] = [];
-  const say = (name: string, why: string): void =>
+function brokenConstraints(pod: Pod, others: readonly Pod[], node: Node): readonly Rejection[] {
+  const broken: Rejection[] = [];
+  const reject = (name: string, why: string): void =>
     void broken.push({ reason: name, message: `Predicate ${name} failed: ${why}` });
-  if (!matchesNode(pod, node)) say('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
-  if (namesAnotherNode(pod, node)) say('NodeName', "node(s) didn't match the requested node name");
-  if (portsTaken(pod, others)) say('NodePorts', "node(s) didn't have free ports for the requested pod ports");
+  if (!matchesNode(pod, node)) reject('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
+  if (namesAnotherNode(pod, node)) reject('NodeName', "node(s) didn't match the requested node name");
+  if (hasPortConflict(pod, others))
+    reject('NodePorts', "node(s) didn't have free ports for the requested pod ports");
   if (!isStaticPod(pod) && untoleratedTaint(pod, node) !== undefined)
-    say('TaintToleration', "node(s) had taints that the pod didn't tolerate");
+    reject('TaintToleration', "node(s) had taints that the pod didn't tolerate");
   return broken;
 }
 
-function shortageWords({ resource, requested, used, capacity }: Shortage): Refusal {
+function describeShortage({ resource, requested, used, capacity }: Shortage): Rejection {
   return {
     reason: `OutOf${resource}`,
     message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,

@@ -1,10 +1,10 @@
-// Whether a node has room for what a pod asks for. Pure. Upstream: fitsRequest in the scheduler's noderesources plugin, which
-// the kubelet asks as well: both must come to the same answer, or a pod that was placed here is refused here.
+// Finds the resources that a node lacks for a pod's requests. Pure. Upstream: fitsRequest in the scheduler's noderesources
+// plugin. Kubelet and scheduler must agree, or a pod that was scheduled here is rejected here.
 import type { Pod } from '../../api/k8s/types.ts';
 import { podRequests } from '../../api/pod/resources.ts';
 import { amountOf, filterAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
-/** In thousandths for cpu, in units for everything else. */
+/** In milli-CPUs for cpu, in units for everything else. */
 export interface Shortage {
   readonly resource: string;
   readonly requested: bigint;
@@ -24,33 +24,32 @@ export function findShortages(
   options: RequestOptions,
 ): readonly Shortage[] {
   const requests = requestsOf(pod, options, false);
-  const used = others.map((other) => requestsOf(other, options, true));
-  const room = amountOf(allocatable, 'pods').value();
+  const allocated = others.map((other) => requestsOf(other, options, true));
+  const maxPods = amountOf(allocatable, 'pods').value();
   const count = BigInt(others.length);
-  const tooMany = count + 1n > room ? [{ resource: 'pods', requested: 1n, used: count, capacity: room }] : [];
+  const tooMany =
+    count + 1n > maxPods ? [{ resource: 'pods', requested: 1n, used: count, capacity: maxPods }] : [];
   const shortages = orderOf(requests).flatMap((resource): Shortage[] => {
-    // What no node has heard of is not the node's: it is promised by somebody else in the cluster.
+    // An extended resource that the node does not advertise is a cluster-level resource, which the kubelet does not check.
     if (isExtended(resource) && !allocatable.has(resource)) return [];
     const requested = measure(requests, resource);
-    const taken = used.reduce((sum, each) => sum + measure(each, resource), 0n);
+    const used = allocated.reduce((sum, each) => sum + measure(each, resource), 0n);
     const capacity = measure(allocatable, resource);
-    return requested > 0n && requested > capacity - taken
-      ? [{ resource, requested, used: taken, capacity }]
-      : [];
+    return requested > 0n && requested > capacity - used ? [{ resource, requested, used, capacity }] : [];
   });
   return [...tooMany, ...shortages];
 }
 
-/** What one pod counts with, in the measure of a shortage. */
+/** The amount that an admitted pod counts for, in the unit of a shortage. */
 export function requestOf(pod: Pod, resource: string, options: RequestOptions): bigint {
   return resource === 'pods' ? 1n : measure(requestsOf(pod, options, true), resource);
 }
 
-/** Of those that are here also counts what they still have, although they were allocated less by now. */
-function requestsOf(pod: Pod, { podLevelResources }: RequestOptions, isHere: boolean): ResourceAmounts {
+/** For an admitted pod the status counts too: a pod being resized down still holds its old resources. */
+function requestsOf(pod: Pod, { podLevelResources }: RequestOptions, isAdmitted: boolean): ResourceAmounts {
   const requests = podRequests(pod, {
     skipPodLevelResources: !podLevelResources,
-    useStatusResources: isHere,
+    useStatusResources: isAdmitted,
   });
   return filterAmounts(requests, (name) => name !== 'pods');
 }
@@ -66,7 +65,7 @@ function orderOf(requests: ResourceAmounts): readonly string[] {
   return [...first, ...[...requests.keys()].filter((name) => !first.includes(name)).toSorted()];
 }
 
-/** With a domain that is not Kubernetes' own; upstream takes every domain that ends so for its own. */
+/** Qualified with a domain that does not end in kubernetes.io; upstream treats all those domains as native. */
 function isExtended(name: string): boolean {
   return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
 }

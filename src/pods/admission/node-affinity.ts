@@ -1,4 +1,4 @@
-// Whether a node is one that a pod may run on: its node selector and what its affinity requires. Pure.
+// Matches a pod's node selector and required node affinity against a node. Pure.
 // Upstream: component-helpers/scheduling/corev1/nodeaffinity.
 
 import { matchesNodeTerms } from '../../api/k8s/node-selector.ts';

@@ -1,18 +1,18 @@
-// What besides its resources keeps a pod from a node: its name, ports that others have, taints. Pure.
+// Checks the constraints other than resources: node name, host ports and taints. Pure.
 // Upstream: the scheduler's nodename, nodeports and tainttoleration plugins.
 import type { ContainerPort, Node, Pod, Taint, Toleration } from '../../api/k8s/types.ts';
 import { longRunningContainers } from '../../api/pod/find-container.ts';
 
 export function namesAnotherNode(pod: Pod, node: Node): boolean {
-  const asked = pod.spec?.nodeName ?? '';
-  return asked !== '' && asked !== node.metadata?.name;
+  const nodeName = pod.spec?.nodeName ?? '';
+  return nodeName !== '' && nodeName !== node.metadata?.name;
 }
 
 const anyAddress = '0.0.0.0';
 
-export function portsTaken(pod: Pod, others: readonly Pod[]): boolean {
-  const taken = others.flatMap(hostPorts);
-  return hostPorts(pod).some((port) => taken.some((other) => clash(port, other)));
+export function hasPortConflict(pod: Pod, others: readonly Pod[]): boolean {
+  const inUse = others.flatMap(hostPorts);
+  return hostPorts(pod).some((port) => inUse.some((other) => conflicts(port, other)));
 }
 
 interface HostPort {
@@ -32,12 +32,12 @@ function hostPorts(pod: Pod): readonly HostPort[] {
     }));
 }
 
-function clash(a: HostPort, b: HostPort): boolean {
+function conflicts(a: HostPort, b: HostPort): boolean {
   const sameAddress = a.address === b.address || a.address === anyAddress || b.address === anyAddress;
   return sameAddress && a.protocol === b.protocol && a.port === b.port;
 }
 
-/** The first taint that ends pods here and that the pod does not bear. */
+/** The first NoExecute taint that the pod does not tolerate. */
 export function untoleratedTaint(pod: Pod, node: Node): Taint | undefined {
   const tolerations = pod.spec?.tolerations ?? [];
   return (node.spec?.taints ?? []).find(

@@ -1,4 +1,4 @@
-// Refuses pods that ask for a protection this node cannot give, or for a kernel setting it must not let them have. Pure.
+// Rejects pods that need a security feature this node lacks, or that set a sysctl they must not set. Pure.
 // Upstream: pkg/kubelet/sysctl (allowlist), NewAppArmorAdmitHandler and NewPodFeaturesAdmitHandler in pkg/kubelet/lifecycle,
 // pkg/security/apparmor.
 
@@ -8,12 +8,12 @@ import { allContainers } from '../../api/pod/find-container.ts';
 import { hasPodLevelResources } from '../../api/pod/resources.ts';
 import { normalizeSysctl } from '../../api/pod/sysctl-name.ts';
 
-interface Refused {
+interface Rejection {
   readonly reason: string;
   readonly message: string;
 }
 
-/** Settings that pods may have on every node, and the kernel from which on each belongs to a namespace. */
+/** Sysctls that pods may set on every node, and the kernel version since which each is namespaced. */
 const safeSysctls: readonly (readonly [name: string, sinceKernel: string])[] = [
   ['kernel.shm_rmid_forced', '0'],
   ['net.ipv4.ip_local_port_range', '0'],
@@ -30,21 +30,21 @@ const safeSysctls: readonly (readonly [name: string, sinceKernel: string])[] = [
 ];
 
 interface SysctlSettings {
-  /** As uname says it: 6.1.0-31-amd64. */
+  /** As uname reports it: 6.1.0-31-amd64. */
   readonly kernelRelease: string;
   /** allowedUnsafeSysctls of the configuration: names, or prefixes that end in `*`. */
   readonly allowedUnsafe: readonly string[];
 }
 
-export function sysctlRefusal(pod: Pod, settings: SysctlSettings): Refused | undefined {
-  const asked = pod.spec?.securityContext?.sysctls ?? [];
-  if (asked.length === 0) return undefined;
+export function sysctlRejection(pod: Pod, settings: SysctlSettings): Rejection | undefined {
+  const sysctls = pod.spec?.securityContext?.sysctls ?? [];
+  if (sysctls.length === 0) return undefined;
   const { hostIPC, hostNetwork } = pod.spec ?? {};
   const allowed = [
     ...safeSysctls.filter(([, since]) => isAtLeast(settings.kernelRelease, since)).map(([name]) => name),
     ...settings.allowedUnsafe.map(normalizeSysctl),
   ];
-  for (const { name: given } of asked) {
+  for (const { name: given } of sysctls) {
     const name = normalizeSysctl(given);
     const found = allowed.find((each) => each === name) ?? allowed.find((each) => matchesPrefix(name, each));
     if (found === undefined) return forbidden(`"${name}" not allowlisted`);
@@ -63,12 +63,12 @@ function namespaceOf(name: string): 'IPC' | 'Net' {
   return name.startsWith('net.') ? 'Net' : 'IPC';
 }
 
-function forbidden(why: string): Refused {
+function forbidden(why: string): Rejection {
   return { reason: 'SysctlForbidden', message: `forbidden sysctl: ${why}` };
 }
 
-function isAtLeast(release: string, wanted: string): boolean {
-  const [have, want] = [release, wanted].map((text) => (text.match(/\d+/g) ?? []).map(Number));
+function isAtLeast(release: string, required: string): boolean {
+  const [have, want] = [release, required].map((text) => (text.match(/\d+/g) ?? []).map(Number));
   for (const [at, part] of (want ?? []).entries()) {
     const own = have?.[at] ?? 0;
     if (own !== part) return own > part;
@@ -76,8 +76,8 @@ function isAtLeast(release: string, wanted: string): boolean {
   return true;
 }
 
-/** A pod is not run without the profile it asks for. */
-export function appArmorRefusal(pod: Pod, enabled: boolean): Refused | undefined {
+/** A pod never runs without its requested AppArmor profile. */
+export function appArmorRejection(pod: Pod, enabled: boolean): Rejection | undefined {
   if (enabled) return undefined;
   const types = allContainers(pod).map(
     (container) => requestedAppArmorProfile(pod, container)?.type ?? 'Unconfined',
@@ -89,8 +89,8 @@ export function appArmorRefusal(pod: Pod, enabled: boolean): Refused | undefined
   };
 }
 
-/** Amounts of a pod as a whole would be ignored with the gate off: the pod would run without them. */
-export function podLevelRefusal(pod: Pod, enabled: boolean): Refused | undefined {
+/** With the gate off, pod-level resources would be ignored and the pod would run without its limits. */
+export function podLevelRejection(pod: Pod, enabled: boolean): Rejection | undefined {
   if (enabled || !hasPodLevelResources(pod)) return undefined;
   return { reason: 'PodLevelResourcesNotSupported', message: 'PodLevelResources feature gate is disabled' };
 }

@@ -1,4 +1,5 @@
-// The node as admission sees it: the API object with what this kubelet knows better, or a stand-in without an API server.
+// The Node that admission checks against: the API object with this process's allocatable, or a substitute without an API
+// server.
 // Upstream: getNodeAnyWay and initialNode in pkg/kubelet.
 import type { Node } from '../../api/k8s/types.ts';
 import { formatAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
@@ -7,7 +8,7 @@ interface NodeViewDeps {
   readonly ownNode: { get(): Node | undefined };
   readonly budget: { allocatable(): ResourceAmounts; maxPods(): number };
   readonly nodeName: string;
-  /** As Go names it: amd64. */
+  /** Go's name of the architecture: amd64. */
   readonly architecture: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly { readonly key: string; readonly value: string; readonly effect: string }[];
@@ -20,16 +21,16 @@ export class NodeView {
     this.#deps = deps;
   }
 
-  /** The API object's allocatable may be of an earlier process, so this process's own wins. */
+  /** The API object's allocatable may come from an earlier process, so this process's value takes precedence. */
   current(): Node {
     const { budget, nodeName, ownNode, taints } = this.#deps;
-    const known = ownNode.get();
+    const apiNode = ownNode.get();
     const allocatable = {
-      ...known?.status?.allocatable,
+      ...apiNode?.status?.allocatable,
       ...formatAmounts(budget.allocatable()),
       pods: String(budget.maxPods()),
     };
-    if (known !== undefined) return { ...known, status: { ...known.status, allocatable } };
+    if (apiNode !== undefined) return { ...apiNode, status: { ...apiNode.status, allocatable } };
     return {
       metadata: { name: nodeName, labels: this.#labels() },
       spec: { taints: taints.map(({ key, value, effect }) => ({ key, value, effect })) },

@@ -1,4 +1,4 @@
-// Which pods must go so that a critical one fits: as few as possible, of the lowest class first. Pure.
+// Selects the pods to preempt for a critical pod: as few as possible, of the lowest QoS class first. Pure.
 // Upstream: pkg/kubelet/preemption/preemption.go.
 
 import type { Pod } from '../../api/k8s/types.ts';
@@ -12,7 +12,7 @@ interface Need {
   readonly amount: bigint;
 }
 
-/** Throws when not all of it can be freed. */
+/** Throws if the pods cannot free all of the shortage. */
 export function podsToPreempt(
   preemptor: Pod,
   pods: readonly Pod[],
@@ -30,17 +30,18 @@ export function podsToPreempt(
     ofClass('Burstable'),
     ofClass('Guaranteed'),
   ] as const;
-  const without = (...gone: readonly Pod[][]): readonly Need[] => remaining(needs, gone.flat(), options);
+  const without = (...preempted: readonly Pod[][]): readonly Need[] =>
+    remaining(needs, preempted.flat(), options);
   const open = without(bestEffort, burstable, guaranteed);
   if (open.length > 0) throw cannotFree(open);
-  // What each class has to give up once the classes below it are thought gone.
+  // What each class must free after all pods of the classes below it are preempted.
   const fromGuaranteed = nearest(guaranteed, without(bestEffort, burstable), options);
   const fromBurstable = nearest(burstable, without(bestEffort, fromGuaranteed), options);
   const fromBestEffort = nearest(bestEffort, without(fromBurstable, fromGuaranteed), options);
   return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
 }
 
-/** Takes the pod that comes nearest to what is needed, again and again. */
+/** Repeatedly picks the pod whose requests are nearest to the remaining need. */
 function nearest(pods: readonly Pod[], needs: readonly Need[], options: RequestOptions): Pod[] {
   const chosen: Pod[] = [];
   const left = [...pods];
@@ -55,7 +56,7 @@ function nearest(pods: readonly Pod[], needs: readonly Need[], options: RequestO
     }
     open = remaining(open, [best], options);
     chosen.push(best);
-    // The last takes the place of the chosen one, as upstream's order has it for pods that are alike.
+    // The last pod replaces the chosen one, to match upstream's order for pods with equal requests.
     const at = left.indexOf(best);
     const last = left.pop();
     if (last !== undefined && at < left.length) left[at] = last;
@@ -78,9 +79,13 @@ function isSmaller(pod: Pod, than: Pod, options: RequestOptions): boolean {
   return true;
 }
 
-function remaining(needs: readonly Need[], gone: readonly Pod[], options: RequestOptions): readonly Need[] {
+function remaining(
+  needs: readonly Need[],
+  preempted: readonly Pod[],
+  options: RequestOptions,
+): readonly Need[] {
   return needs.flatMap(({ resource, amount }) => {
-    const freed = gone.reduce((sum, pod) => sum + requestOf(pod, resource, options), 0n);
+    const freed = preempted.reduce((sum, pod) => sum + requestOf(pod, resource, options), 0n);
     return freed >= amount ? [] : [{ resource, amount: amount - freed }];
   });
 }

@@ -15,15 +15,43 @@ const initPod = (restartPolicy: string, initPolicy?: string): Pod =>
 type Case = readonly [string, Pod, 'app' | 'init', ContainerState, ContainerState, string | undefined];
 
 const cases: readonly Case[] = [
-  ['Always may restart', pod(), 'app', ended(0), up, undefined],
-  ['OnFailure may restart a failure', pod({ restartPolicy: 'OnFailure' }), 'app', ended(1), up, undefined],
-  ['OnFailure never restarts a success', pod({ restartPolicy: 'OnFailure' }), 'app', ended(0), up, 'c'],
-  ['Never restarts nothing', pod({ restartPolicy: 'Never' }), 'app', ended(1), up, 'c'],
-  ['not even to waiting', pod({ restartPolicy: 'Never' }), 'app', ended(1), { waiting: {} }, 'c'],
-  ['what stays ended is fine', pod({ restartPolicy: 'Never' }), 'app', ended(1), ended(2), undefined],
-  ['what ran may do anything', pod({ restartPolicy: 'Never' }), 'app', up, { waiting: {} }, undefined],
-  ['init containers too', initPod('Never'), 'init', ended(0), up, 'c'],
-  ['sidecars always may', initPod('Never', 'Always'), 'init', ended(0), up, undefined],
+  ['Always: may restart', pod(), 'app', ended(0), up, undefined],
+  [
+    'OnFailure: may restart after a failure',
+    pod({ restartPolicy: 'OnFailure' }),
+    'app',
+    ended(1),
+    up,
+    undefined,
+  ],
+  [
+    'OnFailure: must not restart after exit code 0',
+    pod({ restartPolicy: 'OnFailure' }),
+    'app',
+    ended(0),
+    up,
+    'c',
+  ],
+  ['Never: must not run again', pod({ restartPolicy: 'Never' }), 'app', ended(1), up, 'c'],
+  [
+    'Never: must not return to waiting',
+    pod({ restartPolicy: 'Never' }),
+    'app',
+    ended(1),
+    { waiting: {} },
+    'c',
+  ],
+  ['Never: may stay terminated', pod({ restartPolicy: 'Never' }), 'app', ended(1), ended(2), undefined],
+  [
+    'Never: a running container may change to any state',
+    pod({ restartPolicy: 'Never' }),
+    'app',
+    up,
+    { waiting: {} },
+    undefined,
+  ],
+  ['init container: must not run again', initPod('Never'), 'init', ended(0), up, 'c'],
+  ['sidecar: may restart', initPod('Never', 'Always'), 'init', ended(0), up, undefined],
 ];
 
 for (const [name, spec, kind, before, after, want] of cases) {
@@ -34,7 +62,7 @@ for (const [name, spec, kind, before, after, want] of cases) {
   });
 }
 
-test('illegalTransition: what its own rules restart may seem alive again', () => {
+test('illegalTransition: a container may restart by its own restart rules', () => {
   const spec = pod({
     restartPolicy: 'Never',
     containers: [
@@ -50,7 +78,7 @@ test('illegalTransition: what its own rules restart may seem alive again', () =>
   expect(illegalTransition(spec, of(ended(2)), of(up), false)).toBe('c');
 });
 
-test('illegalTransition: a container that left the spec is nobody', () => {
+test('illegalTransition: ignores a container that is no longer in the spec', () => {
   const before = { containerStatuses: [status('gone', { state: ended(0) })] };
   expect(
     illegalTransition(pod({ restartPolicy: 'Never' }), before, { containerStatuses: [] }, false),

@@ -1,11 +1,11 @@
-// Guards against a container that ended for good and seems alive again: such a status is a mistake and is not published.
-// Pure. Upstream: checkContainerStateTransition in pkg/kubelet/status/status_manager.go.
+// Detects a status in which a container runs or waits again although its restart policy forbids a restart. Such a status is
+// wrong and is not published. Pure. Upstream: checkContainerStateTransition in pkg/kubelet/status/status_manager.go.
 import type { ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { isSidecar, type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
 import { statusOf } from '../pod-traits.ts';
 
-/** The name of the offending container, or undefined when all is well. */
+/** The name of the offending container, or undefined if every transition is legal. */
 export function illegalTransition(
   pod: Pod,
   before: PodStatus,

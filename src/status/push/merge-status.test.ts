@@ -24,7 +24,7 @@ const merge = (api: PodStatus, status: PodStatus, couldHaveRunning = false): Pod
 describe('mergePodStatus', () => {
   const failed: PodStatus = { phase: 'Failed', reason: 'Evicted', message: 'low on memory', conditions: [] };
 
-  test('an end is held back while something may run', () => {
+  test('holds a terminal phase back while a container may run', () => {
     expect(merge({ phase: 'Running' }, failed, true)).toEqual({ phase: 'Running' });
     expect(merge({ phase: 'Running' }, failed)).toEqual({
       phase: 'Failed',
@@ -33,55 +33,55 @@ describe('mergePodStatus', () => {
     });
   });
 
-  test('an end that was sent is not taken back', () => {
+  test('never reverts a terminal phase that was sent', () => {
     expect(merge({ phase: 'Failed' }, failed, true).phase).toBe('Failed');
   });
 
-  test('conditions of others stay in front of ours, which replace the old ones', () => {
+  test('keeps foreign conditions before its own, which replace the old ones', () => {
     const foreign = { type: 'example.com/x', status: 'True' };
     const merged = merge({ conditions: [...ready('False'), foreign] }, { conditions: ready('True') });
     expect(merged.conditions).toEqual([foreign, ...ready('True')]);
   });
 
-  test('Ready never goes with an end', () => {
-    const over = {
+  test('never reports Ready with a terminal phase', () => {
+    const completed = {
       status: 'False',
       reason: 'PodCompleted',
       lastProbeTime: null,
       lastTransitionTime: laterText,
     };
     expect(merge({}, { phase: 'Succeeded', conditions: ready('True') }).conditions).toEqual([
-      { type: 'Ready', ...over },
-      { type: 'ContainersReady', ...over },
+      { type: 'Ready', ...completed },
+      { type: 'ContainersReady', ...completed },
     ]);
   });
 
-  test('claims belong to others', () => {
+  test('keeps the API’s resource claim statuses', () => {
     const claims = [{ name: 'gpu', resourceClaimName: 'gpu-1' }];
     expect(
       merge({ resourceClaimStatuses: claims }, { resourceClaimStatuses: [] }).resourceClaimStatuses,
     ).toEqual(claims);
   });
 
-  describe('a disruption is told together with the end', () => {
+  describe('reports a disruption together with the terminal phase', () => {
     const disruption = { type: 'DisruptionTarget', status: 'True', lastTransitionTime: startText };
     const ending: PodStatus = { phase: 'Failed', conditions: [disruption] };
     const other = { type: 'example.com/x', status: 'True' };
     const cases = [
-      ['while something runs: not yet', { phase: 'Running', conditions: [other] }, true, [other]],
+      ['while a container may run: not yet', { phase: 'Running', conditions: [other] }, true, [other]],
       [
-        'with the end: as of now',
+        'with the terminal phase: stamped now',
         { phase: 'Running', conditions: [other] },
         false,
         [other, { ...disruption, lastTransitionTime: laterText }],
       ],
       [
-        'known before: since then',
+        'reported before: keeps its time',
         { phase: 'Running', conditions: [disruption, other] },
         false,
         [disruption, other],
       ],
-      ['after the end: not again', { phase: 'Failed', conditions: [other] }, false, [other]],
+      ['after the terminal phase: not again', { phase: 'Failed', conditions: [other] }, false, [other]],
     ] as const;
     for (const [name, api, couldRun, want] of cases) {
       test(name, () =>
@@ -91,7 +91,7 @@ describe('mergePodStatus', () => {
   });
 });
 
-test('couldHaveRunningContainers', () => {
+test('couldHaveRunningContainers: true while syncing, and while terminating until all has stopped', () => {
   const down = seen([], [sandbox({ ready: false })]);
   const rejected = { state: 'rejected', startedAtMs: startMs, reason: '', message: '' } as const;
   expect([

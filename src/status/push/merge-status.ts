@@ -1,6 +1,6 @@
-// What is sent to the API: the kubelet's status laid over the one the API has. Pure.
-// Invariants: conditions of others survive; a terminal phase is only sent once nothing of the pod can still run, since
-// others free its exclusive resources then; a terminal phase is never sent together with Ready.
+// Merges the kubelet's status into the API's, giving the status to send. Pure.
+// Invariants: other controllers' conditions are kept; a terminal phase is sent only after the last container has stopped,
+// since the pod's exclusive resources are reused from then on; a terminal phase is never sent together with Ready.
 // Upstream: mergePodStatus in pkg/kubelet/status/status_manager.go.
 import type { Pod, PodCondition, PodStatus } from '../../api/k8s/types.ts';
 import { isTerminalPhase } from '../../api/pod/active-pod.ts';
@@ -20,7 +20,7 @@ interface MergeInput {
   readonly nowMs: number;
 }
 
-/** Until the worker says it is over, or all of a pod being stopped was seen down, something may run. */
+/** True until the worker has finished, or until everything of a terminating pod was observed stopped. */
 export function couldHaveRunningContainers(
   lifecycle: PodLifecycle | undefined,
   observed: ObservedPod | undefined,
@@ -31,15 +31,15 @@ export function couldHaveRunningContainers(
 
 export function mergePodStatus(input: MergeInput): PodStatus {
   const { api, status } = input;
-  const ending = !isTerminalPhase(api.phase) && isTerminalPhase(status.phase);
-  const held = ending && input.couldHaveRunningContainers;
-  const { phase, reason, message } = held ? api : status;
+  const becomesTerminal = !isTerminalPhase(api.phase) && isTerminalPhase(status.phase);
+  const isHeld = becomesTerminal && input.couldHaveRunningContainers;
+  const { phase, reason, message } = isHeld ? api : status;
   const merged = present<PodStatus>({
     ...status,
     phase,
     reason,
     message,
-    conditions: readyIsOver(input, phase, mergeConditions(input, ending)),
+    conditions: clearReady(input, phase, mergeConditions(input, becomesTerminal)),
     // The kubelet neither owns nor changes these.
     resourceClaimStatuses: api.resourceClaimStatuses,
     extendedResourceClaimStatus: api.extendedResourceClaimStatus,
@@ -49,26 +49,26 @@ export function mergePodStatus(input: MergeInput): PodStatus {
 
 function mergeConditions(
   { api, status, couldHaveRunningContainers, nowMs }: MergeInput,
-  ending: boolean,
+  becomesTerminal: boolean,
 ): PodCondition[] {
   const before = api.conditions ?? [];
   const foreign = before.filter(({ type }) => !ownedConditions.includes(type));
   const own = (status.conditions ?? []).filter(({ type }) => ownedConditions.includes(type));
   const disruption = status.conditions?.find(({ type }) => type === sharedCondition);
-  if (disruption === undefined || !ending || couldHaveRunningContainers) return [...foreign, ...own];
-  const known = before.find(({ type }) => type === sharedCondition);
+  if (disruption === undefined || !becomesTerminal || couldHaveRunningContainers) return [...foreign, ...own];
+  const previous = before.find(({ type }) => type === sharedCondition);
   const fresh: PodCondition = {
     ...disruption,
     lastTransitionTime:
-      known?.status === disruption.status ? (known.lastTransitionTime ?? noTime) : apiTime(nowMs),
+      previous?.status === disruption.status ? (previous.lastTransitionTime ?? noTime) : apiTime(nowMs),
   };
-  // It takes the place of the one that was there, or comes after the other foreign ones.
-  return known === undefined
+  // It replaces the existing condition, or follows the other foreign ones.
+  return previous === undefined
     ? [...foreign, fresh, ...own]
     : [...foreign.map((each) => (each.type === sharedCondition ? fresh : each)), ...own];
 }
 
-function readyIsOver(
+function clearReady(
   input: MergeInput,
   phase: string | undefined,
   conditions: PodCondition[],
@@ -79,7 +79,7 @@ function readyIsOver(
   const options = {
     before: conditions,
     generation: input.pod.metadata?.generation,
-    // Whether it is told was decided when the conditions were generated.
+    // Decided when the conditions were generated.
     tracksGeneration: false,
     nowMs: input.nowMs,
   };

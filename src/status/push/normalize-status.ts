@@ -1,4 +1,4 @@
-// Brings a status into the one form in which it is stored, compared and sent. Pure.
+// Brings a status into the canonical form in which it is stored, compared and sent. Pure.
 // Upstream: normalizeStatus in pkg/kubelet/status/status_manager.go.
 import type { ContainerState, ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/k8s/types.ts';
 import { inOrder } from '../api-fields.ts';
@@ -90,15 +90,15 @@ function normalizeContainer(status: ContainerStatus, bytes: number): ContainerSt
 
 function shortenState(state: ContainerState | undefined, bytes: number): ContainerState {
   const message = state?.terminated?.message;
-  // No text needs more than three bytes for a UTF-16 unit: the short ones are let through unmeasured.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so short messages need no encoding.
   if (state?.terminated === undefined || message === undefined || message.length * 3 <= bytes)
     return state ?? {};
   return { terminated: { ...state.terminated, message: cutBytes(message, bytes) } };
 }
 
-/** At most so many bytes of UTF-8, never half a character. */
+/** Truncates to at most `bytes` bytes of UTF-8 at a character boundary. */
 function cutBytes(text: string, bytes: number): string {
-  const room = new Uint8Array(bytes);
-  const { read } = new TextEncoder().encodeInto(text, room);
+  const buffer = new Uint8Array(bytes);
+  const { read } = new TextEncoder().encodeInto(text, buffer);
   return text.slice(0, read);
 }

@@ -19,7 +19,7 @@ const syncing: PodLifecycle = {
   explainSinceMs: 0,
 };
 const ended: PodLifecycle = { state: 'terminated', startedAtMs: 0, atMs: 0, cleaned: true };
-const away = new KubeletError('unavailable', 'ConnectionRefused', 'away');
+const unavailable = new KubeletError('unavailable', 'ConnectionRefused', 'connection refused');
 
 function ready(isReady: boolean): PodStatus {
   return {
@@ -44,16 +44,16 @@ async function world(count = 1) {
     fault: undefined as KubeletError | undefined,
     version: 10,
     latencyMs: 0,
-    /** What the server does to a status before it stores it. */
+    /** Modifies a status before the server stores it. */
     alter: (status: PodStatus): PodStatus => status,
   };
-  const call = async <T>(name: string, pod: Pod, work: (known: Pod) => T): Promise<T> => {
+  const call = async <T>(name: string, pod: Pod, work: (stored: Pod) => T): Promise<T> => {
     state.calls.push(`${name} ${pod.metadata?.name}`);
     if (state.latencyMs > 0) await clock.sleep(state.latencyMs);
     if (state.fault !== undefined) throw state.fault;
-    const known = [...state.objects.values()].find((each) => each.metadata?.name === pod.metadata?.name);
-    if (known === undefined) throw new KubeletError('not-found', 'NotFound', 'no such pod');
-    return work(known);
+    const stored = [...state.objects.values()].find((each) => each.metadata?.name === pod.metadata?.name);
+    if (stored === undefined) throw new KubeletError('not-found', 'NotFound', 'no such pod');
+    return work(stored);
   };
   const pusher = new StatusPusher({
     stores: {
@@ -69,20 +69,20 @@ async function world(count = 1) {
       },
     },
     api: {
-      get: (pod) => call('get', pod, (known) => known),
+      get: (pod) => call('get', pod, (stored) => stored),
       patchStatus: (pod, patch) =>
-        call('patch', pod, (known) => {
+        call('patch', pod, (stored) => {
           state.patches.push(patch);
           const sent = (patch as { metadata: { uid: string } }).metadata.uid;
-          if (sent !== known.metadata?.uid) throw new KubeletError('conflict', 'Conflict', 'another UID');
-          const merged = strategicMergePatch('Pod', { ...known }, patch) as unknown as Pod;
-          const stored: Pod = {
-            ...known,
-            metadata: { ...known.metadata, resourceVersion: String(++state.version) },
+          if (sent !== stored.metadata?.uid) throw new KubeletError('conflict', 'Conflict', 'another UID');
+          const merged = strategicMergePatch('Pod', { ...stored }, patch) as unknown as Pod;
+          const updated: Pod = {
+            ...stored,
+            metadata: { ...stored.metadata, resourceVersion: String(++state.version) },
             status: state.alter(merged.status ?? {}),
           };
-          state.objects.set(known.metadata?.uid ?? '', stored);
-          return stored;
+          state.objects.set(stored.metadata?.uid ?? '', updated);
+          return updated;
         }),
       delete: (pod) => call('delete', pod, () => undefined),
     },
@@ -93,16 +93,16 @@ async function world(count = 1) {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   await pusher.start(stop.signal);
-  const say = (uid: string, status: PodStatus): void => {
+  const setStatus = (uid: string, status: PodStatus): void => {
     state.statuses.set(uid, status);
     pusher.poke(asPodUid(uid));
   };
-  return { clock, pusher, say, state, poke: (uid = 'u0') => pusher.poke(asPodUid(uid)) };
+  return { clock, pusher, setStatus, state, poke: (uid = 'u0') => pusher.poke(asPodUid(uid)) };
 }
 
-test('a status is sent once, with the UID it is meant for', async () => {
-  const { clock, poke, say, state } = await world();
-  say('u0', ready(true));
+test('sends a status once, with the UID it is for', async () => {
+  const { clock, poke, setStatus, state } = await world();
+  setStatus('u0', ready(true));
   await clock.settle();
   poke();
   await clock.settle();
@@ -110,13 +110,13 @@ test('a status is sent once, with the UID it is meant for', async () => {
   expect(state.patches).toEqual([{ metadata: { uid: 'u0' }, status: ready(true) }]);
 });
 
-test('only what differs is sent, and conditions of others stay', async () => {
-  const { clock, say, state } = await world();
+test('sends only the differences and keeps foreign conditions', async () => {
+  const { clock, setStatus, state } = await world();
   const pod = aPod({ name: 'u0', uid: 'u0' });
   const foreign = { type: 'example.com/gate', status: 'True' };
   const had = { ...ready(false), conditions: [foreign, ...(ready(false).conditions ?? [])] };
   state.objects.set('u0', { ...pod, status: had });
-  say('u0', ready(true));
+  setStatus('u0', ready(true));
   await clock.settle();
   expect(state.patches).toEqual([
     {
@@ -129,11 +129,11 @@ test('only what differs is sent, and conditions of others stay', async () => {
   ]);
 });
 
-test('while the server is away statuses pile up to one per pod, and the latest is sent', async () => {
-  const { clock, say, state } = await world();
-  state.fault = away;
+test('sends only the latest status per pod after the API server was unreachable', async () => {
+  const { clock, setStatus, state } = await world();
+  state.fault = unavailable;
   for (const isReady of [true, false, true, false, true]) {
-    say('u0', ready(isReady));
+    setStatus('u0', ready(isReady));
     await clock.advance(60_000);
   }
   expect(state.calls.length).toBeLessThan(60);
@@ -141,15 +141,15 @@ test('while the server is away statuses pile up to one per pod, and the latest i
   await clock.advance(15_000);
   expect(state.patches).toHaveLength(1);
   expect(state.objects.get('u0')?.status).toMatchObject(ready(true));
-  // Counted from the first word that could not be said.
+  // Counted from the first failed attempt.
   expect(state.waitedSeconds).toEqual([expect.toSatisfy((seconds: number) => seconds >= 300)]);
 });
 
-test('who becomes ready goes first', async () => {
-  const { clock, say, state } = await world(40);
+test('sends readiness changes first', async () => {
+  const { clock, setStatus, state } = await world(40);
   state.latencyMs = 100;
-  for (let i = 0; i < 39; i++) say(`u${i}`, { phase: 'Pending' });
-  say('u39', ready(true));
+  for (let i = 0; i < 39; i++) setStatus(`u${i}`, { phase: 'Pending' });
+  setStatus('u39', ready(true));
   await clock.advance(150);
   const order = state.calls.indexOf('patch u39');
   expect(order).toBe(10);
@@ -157,30 +157,30 @@ test('who becomes ready goes first', async () => {
   expect(new Set(state.calls).size).toBe(40);
 });
 
-test('after a conflict the pod is read again before the next try', async () => {
-  const { clock, say, state } = await world();
+test('gets the pod after a conflict before it retries', async () => {
+  const { clock, setStatus, state } = await world();
   state.fault = new KubeletError('conflict', 'Conflict', 'changed');
-  say('u0', ready(true));
+  setStatus('u0', ready(true));
   await clock.settle();
   state.fault = undefined;
   await clock.advance(1_000);
   expect(state.calls).toEqual(['patch u0', 'get u0', 'patch u0']);
 });
 
-test('a pod of the same name that came after ours gets none of our statuses', async () => {
-  const { clock, say, state } = await world();
+test('sends no status to a later pod of the same name', async () => {
+  const { clock, setStatus, state } = await world();
   const watched = state.objects.get('u0') ?? {};
   state.objects.set('later', { ...watched, metadata: { ...watched.metadata, uid: 'later' } });
   state.objects.delete('u0');
-  say('u0', ready(true));
+  setStatus('u0', ready(true));
   await clock.advance(30_000);
   expect(state.patches).toEqual([]);
 });
 
-test('a server that alters what it is sent is not flooded', async () => {
-  const { clock, poke, say, state } = await world();
+test('does not flood a server that modifies what it is sent', async () => {
+  const { clock, poke, setStatus, state } = await world();
   state.alter = ({ phase: _dropped, ...rest }) => rest;
-  say('u0', ready(true));
+  setStatus('u0', ready(true));
   for (let i = 0; i < 100; i++) {
     await clock.advance(300);
     poke();
@@ -196,8 +196,8 @@ function deleted(pod: Pod): Pod {
   };
 }
 
-test('the object goes last: after its final status, and when nothing is left on the node', async () => {
-  const { clock, poke, say, state } = await world();
+test('deletes the object after its final status, once nothing is left on the node', async () => {
+  const { clock, poke, setStatus, state } = await world();
   state.objects.set('u0', deleted(aPod({ name: 'u0', uid: 'u0' })));
   state.lifecycles.set('u0', {
     state: 'terminating',
@@ -208,7 +208,7 @@ test('the object goes last: after its final status, and when nothing is left on 
     explain: '',
   });
   state.observed.set('u0', anObservedPod());
-  say('u0', { phase: 'Failed' });
+  setStatus('u0', { phase: 'Failed' });
   await clock.settle();
   expect(state.objects.get('u0')?.status?.phase).toBe('Running');
   state.lifecycles.set('u0', { ...ended, cleaned: false });
@@ -223,24 +223,24 @@ test('the object goes last: after its final status, and when nothing is left on 
   expect(state.calls.at(-1)).toBe('delete u0');
 });
 
-test('a pod with a finalizer is deleted once and then left in place', async () => {
-  const { clock, poke, say, state } = await world();
+test('deletes a pod with a finalizer only once', async () => {
+  const { clock, poke, setStatus, state } = await world();
   state.objects.set('u0', deleted(aPod({ name: 'u0', uid: 'u0' })));
   state.lifecycles.set('u0', ended);
-  say('u0', { phase: 'Succeeded' });
+  setStatus('u0', { phase: 'Succeeded' });
   await clock.advance(60_000);
   poke();
   await clock.advance(60_000);
   expect(state.calls).toEqual(['patch u0', 'delete u0']);
 });
 
-test('a deletion that failed is tried again', async () => {
-  const { clock, say, state } = await world();
+test('retries a failed deletion', async () => {
+  const { clock, setStatus, state } = await world();
   const object = deleted(aPod({ name: 'u0', uid: 'u0' }));
   state.objects.set('u0', { ...object, status: { phase: 'Succeeded' } });
   state.lifecycles.set('u0', ended);
-  state.fault = away;
-  say('u0', { phase: 'Succeeded' });
+  state.fault = unavailable;
+  setStatus('u0', { phase: 'Succeeded' });
   await clock.advance(5_000);
   state.fault = undefined;
   const before = state.calls.length;
@@ -248,24 +248,24 @@ test('a deletion that failed is tried again', async () => {
   expect(state.calls.slice(before)).toEqual(['delete u0']);
 });
 
-test('a rejected pod can be deleted, a mirror pod is never', async () => {
-  const { clock, say, state } = await world(2);
+test('deletes a rejected pod, but never a mirror pod', async () => {
+  const { clock, setStatus, state } = await world(2);
   const rejected: PodLifecycle = { state: 'rejected', startedAtMs: 0, reason: 'OutOfcpu', message: 'm' };
   state.objects.set('u0', deleted(aPod({ name: 'u0', uid: 'u0' })));
   state.lifecycles.set('u0', rejected);
   const annotations = { 'kubernetes.io/config.mirror': 'h' };
   state.objects.set('u1', deleted(aPod({ name: 'u1', uid: 'u1', annotations })));
   state.lifecycles.set('u1', ended);
-  say('u0', { phase: 'Failed', reason: 'OutOfcpu' });
-  say('u1', { phase: 'Failed' });
+  setStatus('u0', { phase: 'Failed', reason: 'OutOfcpu' });
+  setStatus('u1', { phase: 'Failed' });
   await clock.settle();
   expect(state.calls.toSorted()).toEqual(['delete u0', 'patch u0', 'patch u1']);
 });
 
-test('a static pod reports on its mirror pod, by the mirror’s UID', async () => {
-  const { clock, say, state } = await world();
+test('patches the status of a static pod into its mirror pod, by the mirror pod’s UID', async () => {
+  const { clock, setStatus, state } = await world();
   state.objects.set('u0', aPod({ name: 'u0', uid: 'mirror-uid' }));
-  say('u0', ready(true));
+  setStatus('u0', ready(true));
   await clock.settle();
   expect(state.patches[0]).toMatchObject({ metadata: { uid: 'mirror-uid' } });
 });

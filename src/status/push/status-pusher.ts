@@ -1,8 +1,7 @@
-// Brings pod statuses to the API server, and removes a pod's object when nothing of the pod is left. Upstream: syncBatch,
-// syncPod and canBeDeleted in pkg/kubelet/status/status_manager.go. A loop keyed by the pod's UID on this node.
-// Invariants: what is sent is the latest, so a status that was overtaken is never sent after its successor; only what
-// differs from the API's is sent, and with the UID it is meant for; who became ready, or has ended, goes first; an object is
-// deleted once, by its UID, after its final status.
+// Patches pod statuses into the API server, and deletes the API object of a terminated pod. A loop keyed by pod UID.
+// Invariants: only the latest status is sent, never an older one after it; a patch holds only the differences and the UID it
+// is for; readiness changes and terminal phases go first; an object is deleted once, by UID, after its final status.
+// Upstream: syncBatch, syncPod and canBeDeleted in pkg/kubelet/status/status_manager.go.
 import { laterObject } from '../../api/k8s/resource-version.ts';
 import { type JsonObject, strategicDiff } from '../../api/k8s/strategic-diff.ts';
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
@@ -26,7 +25,7 @@ interface PodStatusApi {
   get(pod: Pod, signal: AbortSignal): Promise<Pod>;
   /** A strategic merge patch of the status subresource. */
   patchStatus(pod: Pod, patch: JsonObject, signal: AbortSignal): Promise<Pod>;
-  /** At once (grace 0), only if it has this UID. */
+  /** With grace period 0, and only if the object has this UID. */
   delete(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
@@ -55,23 +54,23 @@ interface PusherStores {
 interface StatusPusherDeps {
   readonly stores: PusherStores;
   readonly api: PodStatusApi;
-  /** How long a status waited until the API server had it. */
+  /** Records how long a status waited before the API server accepted it. */
   readonly observe?: (seconds: number) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What is remembered of a pod while the API has an object for it. */
-interface Sent {
-  /** What our last write was answered with; the watch may not have it yet. */
+/** State per pod, kept while the API has an object for it. */
+interface PushState {
+  /** The API server's response to the last patch; the watch may not have it yet. */
   written?: Pod;
-  /** What we know is too old: the API is asked first. */
+  /** The known object is stale: get it before the next patch. */
   mustGet: boolean;
-  /** The UID of the object that was deleted; with a finalizer it stays there all the same. */
+  /** UID of the object that was deleted; with a finalizer it still exists. */
   deleted?: string;
-  /** Since when there is something to send, by the monotonic clock. */
+  /** Monotonic time of the oldest unsent change. */
   sinceMs?: number;
-  /** The last patch and when it was sent, by the monotonic clock. */
+  /** The last patch and the monotonic time at which it was sent. */
   patch?: { readonly text: string; readonly atMs: number };
 }
 
@@ -82,10 +81,10 @@ const mergeKeys = {
   'status.resourceClaimStatuses': 'name',
 };
 const parallelRuns = 1000;
-/** As many calls at once: the rest waits here, where the urgent ones can overtake it. */
+/** Concurrent API calls. Further ones queue in `#slots`, where urgent ones overtake. */
 const parallelCalls = 10;
-/** A patch that did not take is sent again, but not in a hurry: a server that alters what it is sent must not cause a storm. */
-const samePatchMs = 10_000;
+/** Delay before an identical patch is repeated, so that a server that modifies what it is sent causes no storm of patches. */
+const repeatDelayMs = 10_000;
 const urgent = 0;
 const ordinary = 1;
 
@@ -94,7 +93,7 @@ export class StatusPusher implements Component {
   readonly #deps: StatusPusherDeps;
   readonly #queue: KeyedQueue<PodUid>;
   readonly #slots: Slots;
-  readonly #sent = new Map<PodUid, Sent>();
+  readonly #states = new Map<PodUid, PushState>();
 
   constructor(deps: StatusPusherDeps) {
     this.#deps = deps;
@@ -106,8 +105,8 @@ export class StatusPusher implements Component {
       backoff: { initialMs: 200, maxMs: 10_000, jitter: 0.3 },
       onError: (podUID, err, retryInMs) => {
         const fields = { podUID, retryInMs: Math.round(retryInMs), err };
-        if (isKind(err, 'unavailable')) deps.log.v(2).info('Pod status not sent', fields);
-        else deps.log.error('Pod status not sent, will be tried again', fields);
+        if (isKind(err, 'unavailable')) deps.log.v(2).info('Failed to send pod status', fields);
+        else deps.log.error('Failed to send pod status', fields);
       },
     });
   }
@@ -123,7 +122,7 @@ export class StatusPusher implements Component {
     ];
   }
 
-  /** The pod's status, its worker's state or its object in the API may have changed. Cheap, idempotent, safe from anywhere. */
+  /** The pod's status, lifecycle or API object may have changed. Cheap, idempotent, safe from anywhere. */
   poke(uid: PodUid): void {
     this.#queue.add(uid);
   }
@@ -140,7 +139,7 @@ export class StatusPusher implements Component {
   }
 
   async #push(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const work = this.#work(uid);
+    const work = this.#pending(uid);
     if (work === undefined) return;
     const slot = await this.#slots.acquire(work.urgent ? urgent : ordinary, signal);
     try {
@@ -150,113 +149,119 @@ export class StatusPusher implements Component {
     }
   }
 
-  /** What there is to do, by what is known now; undefined when that is nothing. */
-  #work(uid: PodUid) {
+  /** The pending patch or deletion; undefined if there is none. */
+  #pending(uid: PodUid) {
     const { clock } = this.#deps;
     const { apiPods, desired, lifecycles, observed, statuses } = this.#deps.stores;
     const watched = statusTarget(desired, apiPods, uid);
     const status = statuses.get(uid);
-    if (watched === undefined) this.#sent.delete(uid);
+    if (watched === undefined) this.#states.delete(uid);
     if (watched === undefined || status === undefined) return undefined;
-    const sent = this.#sentFor(uid);
-    const object = laterObject(watched, sent.written);
+    const state = this.#stateFor(uid);
+    const object = laterObject(watched, state.written);
     const lifecycle = lifecycles.get(uid);
-    const seen = observed.get(uid);
+    const observation = observed.get(uid);
     const merged = mergePodStatus({
       pod: object,
       api: object.status ?? {},
       status,
-      couldHaveRunningContainers: couldHaveRunningContainers(lifecycle, seen),
+      couldHaveRunningContainers: couldHaveRunningContainers(lifecycle, observation),
       nowMs: clock.now(),
     });
     const diff = strategicDiff({ status: object.status ?? {} }, { status: merged }, mergeKeys);
     const patch = diff === undefined ? undefined : { metadata: { uid: object.metadata?.uid }, ...diff };
-    if (patch === undefined) delete sent.sinceMs;
-    else sent.sinceMs ??= clock.monotonic();
-    const isOver = sent.deleted !== object.metadata?.uid && this.#canBeDeleted(object, lifecycle, seen);
-    if (patch === undefined && !isOver) return undefined;
+    if (patch === undefined) delete state.sinceMs;
+    else state.sinceMs ??= clock.monotonic();
+    const canDelete =
+      state.deleted !== object.metadata?.uid && this.#canBeDeleted(object, lifecycle, observation);
+    if (patch === undefined && !canDelete) return undefined;
     const flips = readyOf(object.status) !== readyOf(merged) || isTerminalPhase(merged.phase);
-    return { object, patch, urgent: flips || isOver };
+    return { object, patch, urgent: flips || canDelete };
   }
 
   async #send(uid: PodUid, signal: AbortSignal): Promise<void> {
     const { api } = this.#deps;
-    const sent = this.#sentFor(uid);
-    if (sent.mustGet) await this.#reread(uid, sent, signal);
-    // While it waited for its turn the status may have moved on.
-    const work = this.#work(uid);
+    const state = this.#stateFor(uid);
+    if (state.mustGet) await this.#reread(uid, state, signal);
+    // The status may have changed while this run waited for a slot.
+    const work = this.#pending(uid);
     if (work?.patch === undefined) {
       if (work !== undefined) await this.#delete(uid, work.object, signal);
       return;
     }
     const text = JSON.stringify(work.patch);
-    const waitMs = this.#repeatedTooSoon(sent, text);
+    const waitMs = this.#repeatDelay(state, text);
     if (waitMs > 0) {
       this.#queue.addAfter(uid, waitMs);
       return;
     }
     try {
-      sent.written = await api.patchStatus(work.object, work.patch, signal);
+      state.written = await api.patchStatus(work.object, work.patch, signal);
     } catch (err) {
       if (isKind(err, 'not-found')) return;
-      sent.mustGet = true;
+      state.mustGet = true;
       throw err;
     }
-    sent.patch = { text, atMs: this.#deps.clock.monotonic() };
-    this.#deps.observe?.((sent.patch.atMs - (sent.sinceMs ?? sent.patch.atMs)) / 1000);
-    delete sent.sinceMs;
+    state.patch = { text, atMs: this.#deps.clock.monotonic() };
+    this.#deps.observe?.((state.patch.atMs - (state.sinceMs ?? state.patch.atMs)) / 1000);
+    delete state.sinceMs;
     this.#deps.log
       .v(3)
-      .info('Pod status sent', { pod: podRef(work.object), podUID: uid, phase: sent.written.status?.phase });
-    const rest = this.#work(uid);
+      .info('Pod status sent', { pod: podRef(work.object), podUID: uid, phase: state.written.status?.phase });
+    const rest = this.#pending(uid);
     if (rest !== undefined && rest.patch === undefined) await this.#delete(uid, rest.object, signal);
     else if (rest !== undefined) this.#queue.add(uid);
   }
 
-  /** Takes what the API has now as the base; a pod of the same name that came after this one is none of its business. */
-  async #reread(uid: PodUid, sent: Sent, signal: AbortSignal): Promise<void> {
+  /** Gets the API object as the new base. A later pod of the same name is not affected: patches carry the UID. */
+  async #reread(uid: PodUid, state: PushState, signal: AbortSignal): Promise<void> {
     const { apiPods, desired } = this.#deps.stores;
     const watched = statusTarget(desired, apiPods, uid);
     if (watched === undefined) return;
     try {
-      sent.written = await this.#deps.api.get(watched, signal);
+      state.written = await this.#deps.api.get(watched, signal);
     } catch (err) {
       if (!isKind(err, 'not-found')) throw err;
     }
-    sent.mustGet = false;
+    state.mustGet = false;
   }
 
   async #delete(uid: PodUid, object: Pod, signal: AbortSignal): Promise<void> {
     const { api, log } = this.#deps;
-    const sent = this.#sentFor(uid);
+    const state = this.#stateFor(uid);
     try {
       await api.delete(object, signal);
-      log.info('Pod fully ended, its object is deleted', { pod: podRef(object), podUID: uid });
+      log.info('Deleted API object of terminated pod', { pod: podRef(object), podUID: uid });
     } catch (err) {
-      // Gone already, or another pod by now: both are told by the watch.
+      // Deleted already, or replaced by another pod: the watch reports both.
       if (!isKind(err, 'not-found') && !isKind(err, 'conflict')) throw err;
     }
-    if (object.metadata?.uid !== undefined) sent.deleted = object.metadata.uid;
+    if (object.metadata?.uid !== undefined) state.deleted = object.metadata.uid;
   }
 
-  /** Nothing of it is left on the node, the API says that it has ended, and somebody asked for its deletion. */
-  #canBeDeleted(object: Pod, lifecycle: PodLifecycle | undefined, seen: ObservedPod | undefined): boolean {
+  /** Deletion was requested, the API has a terminal phase, and nothing of the pod is left on the node. */
+  #canBeDeleted(
+    object: Pod,
+    lifecycle: PodLifecycle | undefined,
+    observation: ObservedPod | undefined,
+  ): boolean {
     if (object.metadata?.deletionTimestamp === undefined || isMirrorPod(object)) return false;
     if (!isTerminalPhase(object.status?.phase)) return false;
     if (lifecycle?.state === 'terminated') return lifecycle.cleaned;
-    return lifecycle?.state === 'rejected' && isDown(seen);
+    return lifecycle?.state === 'rejected' && isDown(observation);
   }
 
-  #repeatedTooSoon(sent: Sent, text: string): number {
-    if (sent.patch?.text !== text) return 0;
-    return sent.patch.atMs + samePatchMs - this.#deps.clock.monotonic();
+  /** Milliseconds to wait before this patch may be sent; 0 or less: now. */
+  #repeatDelay(state: PushState, text: string): number {
+    if (state.patch?.text !== text) return 0;
+    return state.patch.atMs + repeatDelayMs - this.#deps.clock.monotonic();
   }
 
-  #sentFor(uid: PodUid): Sent {
-    const known = this.#sent.get(uid);
-    if (known !== undefined) return known;
-    const fresh: Sent = { mustGet: false };
-    this.#sent.set(uid, fresh);
+  #stateFor(uid: PodUid): PushState {
+    const existing = this.#states.get(uid);
+    if (existing !== undefined) return existing;
+    const fresh: PushState = { mustGet: false };
+    this.#states.set(uid, fresh);
     return fresh;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../test/builders/builders.ts';
 import type { Container } from '../api/k8s/types.ts';
-import { refusePod } from './refuse-pod.ts';
+import { rejectUnsupported } from './unsupported-fields.ts';
 
 const message = (...fields: string[]): object => ({
   reason: 'UnsupportedPodFeature',
@@ -9,7 +9,7 @@ const message = (...fields: string[]): object => ({
 });
 const claims = { claims: [{ name: 'c' }] };
 
-describe('of the pod', () => {
+describe('fields of the pod', () => {
   const cases: readonly (readonly [string, PodOver])[] = [
     ['spec.volumes[0].csi', { volumes: [{ name: 'v', csi: { driver: 'd' } }] }],
     ['spec.volumes[0].image', { volumes: [{ name: 'v', image: { reference: 'i' } }] }],
@@ -33,10 +33,11 @@ describe('of the pod', () => {
     ['spec.hostnameOverride', { hostnameOverride: 'h' }],
     ['spec.resourceClaims', { resourceClaims: [{ name: 'c' }] }],
   ];
-  for (const [field, over] of cases) test(field, () => expect(refusePod(aPod(over))).toEqual(message(field)));
+  for (const [field, over] of cases)
+    test(field, () => expect(rejectUnsupported(aPod(over))).toEqual(message(field)));
 });
 
-describe('of a container', () => {
+describe('fields of a container', () => {
   const cases: readonly (readonly [string, Partial<Container>])[] = [
     [
       'env[].valueFrom.fileKeyRef',
@@ -50,44 +51,46 @@ describe('of a container', () => {
   for (const [field, over] of cases) {
     test(field, () => {
       const pod = aPod({ containers: [aContainer(), aContainer({ name: 'd', ...over })] });
-      expect(refusePod(pod)).toEqual(message(`spec.containers[1].${field}`));
+      expect(rejectUnsupported(pod)).toEqual(message(`spec.containers[1].${field}`));
     });
   }
 });
 
-test('of an init container too, but for what makes it a sidecar', () => {
+test('rejects fields of init containers, except the restart policy of a sidecar', () => {
   const sidecar = aContainer({ name: 'i', restartPolicy: 'Always' });
-  expect(refusePod(aPod({ initContainers: [sidecar] }))).toBeUndefined();
-  expect(refusePod(aPod({ initContainers: [sidecar, { ...sidecar, resources: claims }] }))).toEqual(
+  expect(rejectUnsupported(aPod({ initContainers: [sidecar] }))).toBeUndefined();
+  expect(rejectUnsupported(aPod({ initContainers: [sidecar, { ...sidecar, resources: claims }] }))).toEqual(
     message('spec.initContainers[1].resources.claims'),
   );
 });
 
-test('policies of containers are taken where the feature gate says so', () => {
+test('accepts restart policies of containers with their feature gate', () => {
   const rules = [{ action: 'Restart', exitCodes: { operator: 'In', values: [1] } }];
   const pod = aPod({ containers: [aContainer({ restartPolicy: 'Never', restartPolicyRules: rules })] });
-  expect(refusePod(pod, { restartRules: true })).toBeUndefined();
-  expect(refusePod(pod)).toEqual(
+  expect(rejectUnsupported(pod, { restartRules: true })).toBeUndefined();
+  expect(rejectUnsupported(pod)).toEqual(
     message('spec.containers[0].restartPolicyRules', 'spec.containers[0].restartPolicy'),
   );
 });
 
-test('names and signals are taken where the feature gates say so', () => {
+test('accepts hostname overrides and stop signals with their feature gates', () => {
   const lifecycle = { stopSignal: 'SIGUSR1' };
   const pod = aPod({ hostnameOverride: 'h', containers: [aContainer({ lifecycle })] });
   const gates = { HostnameOverride: true, ContainerStopSignals: true };
-  expect(refusePod(pod, { gates })).toBeUndefined();
+  expect(rejectUnsupported(pod, { gates })).toBeUndefined();
 });
 
-test('every field is named at once, those of the pod first', () => {
+test('names every unsupported field, those of the pod first', () => {
   const pod = aPod({
     volumes: [{ name: 'v', csi: { driver: 'd' } }],
     containers: [aContainer({ resources: claims })],
   });
-  expect(refusePod(pod)).toEqual(message('spec.volumes[0].csi', 'spec.containers[0].resources.claims'));
+  expect(rejectUnsupported(pod)).toEqual(
+    message('spec.volumes[0].csi', 'spec.containers[0].resources.claims'),
+  );
 });
 
-test('what asks for nothing special runs', () => {
+test('accepts a pod with supported fields only', () => {
   const resources = {
     limits: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '1Gi', 'hugepages-2Mi': '2Mi' },
   };
@@ -109,17 +112,17 @@ test('what asks for nothing special runs', () => {
     volumeMounts: [],
     resources,
   });
-  expect(refusePod(aPod({ ...over, containers: [container] }))).toBeUndefined();
+  expect(rejectUnsupported(aPod({ ...over, containers: [container] }))).toBeUndefined();
 });
 
-test('a pod without a spec', () => {
-  expect(refusePod({ metadata: { name: 'p' } })).toEqual({
+test('rejects a pod without a spec', () => {
+  expect(rejectUnsupported({ metadata: { name: 'p' } })).toEqual({
     reason: 'UnexpectedAdmissionError',
     message: 'the pod has no spec',
   });
 });
 
-test('the kinds of volume that are known are taken, images where the feature gate says so', () => {
+test('accepts supported volume types, and image volumes with their feature gate', () => {
   const volumes = [
     { name: 'a', emptyDir: {} },
     { name: 'b', hostPath: { path: '/' } },
@@ -132,7 +135,7 @@ test('the kinds of volume that are known are taken, images where the feature gat
     { name: 'i', ephemeral: {} },
   ];
   const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
-  expect(refusePod(aPod({ volumes, containers: [aContainer({ volumeMounts })] }))).toBeUndefined();
+  expect(rejectUnsupported(aPod({ volumes, containers: [aContainer({ volumeMounts })] }))).toBeUndefined();
   const image = aPod({ volumes: [{ name: 'v', image: { reference: 'i' } }] });
-  expect(refusePod(image, { imageVolumes: true })).toBeUndefined();
+  expect(rejectUnsupported(image, { imageVolumes: true })).toBeUndefined();
 });

@@ -1,14 +1,14 @@
-// Refuses pods that ask for what this kubelet cannot give them, instead of running them without it. Pure.
-// Upstream: the admit handlers (pkg/kubelet/lifecycle). Invariant: a field that would be ignored is named, never skipped.
+// Rejects pods with fields that this kubelet does not support, instead of running them without. Pure.
+// Invariant: a field that would be ignored is named, never skipped. Upstream: the admit handlers (pkg/kubelet/lifecycle).
 import type { Container, Pod, PodSpec, Volume } from '../api/k8s/types.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
 
-interface Refusal {
+interface Rejection {
   readonly reason: string;
   readonly message: string;
 }
 
-type Check<T> = readonly [path: string, asked: (value: T) => boolean];
+type Check<T> = readonly [path: string, isUsed: (value: T) => boolean];
 
 const isSet = (value: unknown): boolean =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
@@ -23,7 +23,7 @@ const containerChecks: readonly Check<Container>[] = [
   ['resources.claims', (container) => isSet(container.resources?.claims)],
 ];
 
-/** What only means something with the feature gate ContainerRestartRules, which is off unless it is asked for. */
+/** Fields that have an effect only with the feature gate ContainerRestartRules, which is off by default. */
 const ruleChecks: readonly Check<Container>[] = [
   ['restartPolicyRules', (container) => isSet(container.restartPolicyRules)],
   ['restartPolicy', (container) => isSet(container.restartPolicy)],
@@ -49,7 +49,7 @@ const projectedSources: ReadonlySet<string> = new Set([
   'clusterTrustBundle',
 ]);
 
-/** Only what is really there counts: the decoder may leave fields undefined. */
+/** Ignores undefined fields, which the decoder may leave. */
 function setKeys(value: object): readonly string[] {
   return Object.entries(value).flatMap(([key, each]) => (isSet(each) ? [key] : []));
 }
@@ -69,8 +69,8 @@ function unknownVolumes(volumes: readonly Volume[], imageVolumes: boolean): read
   });
 }
 
-/** What only means something with a feature gate that is off unless it is asked for. */
-export interface RefuseGates {
+/** Gates, off by default, without which certain fields have no effect. */
+export interface UnsupportedGates {
   readonly HostnameOverride: boolean;
   readonly ContainerStopSignals: boolean;
 }
@@ -80,13 +80,13 @@ const stopSignalCheck: Check<Container> = [
   'lifecycle.stopSignal',
   (container) => isSet(container.lifecycle?.stopSignal),
 ];
-const noGates: RefuseGates = { HostnameOverride: false, ContainerStopSignals: false };
+const noGates: UnsupportedGates = { HostnameOverride: false, ContainerStopSignals: false };
 
-/** Undefined: it may run. `restartRules`: feature gate ContainerRestartRules; `imageVolumes`: ImageVolume. */
-export function refusePod(
+/** Undefined: all fields are supported. `restartRules`: feature gate ContainerRestartRules; `imageVolumes`: ImageVolume. */
+export function rejectUnsupported(
   pod: Pod,
   { restartRules = false, imageVolumes = false, gates = noGates } = {},
-): Refusal | undefined {
+): Rejection | undefined {
   const { spec } = pod;
   if (spec === undefined) return { reason: 'UnexpectedAdmissionError', message: 'the pod has no spec' };
   const checks: readonly Check<Container>[] = [
@@ -98,13 +98,14 @@ export function refusePod(
     containers.flatMap((container, index) =>
       checks
         .filter(
-          ([path, asked]) => asked(container) && !(path === 'restartPolicy' && isSidecarOf(list, container)),
+          ([path, isUsed]) =>
+            isUsed(container) && !(path === 'restartPolicy' && isSidecarOf(list, container)),
         )
         .map(([path]) => `spec.${list}[${index}].${path}`),
     );
   const fields = [
     ...[...podChecks, ...(gates.HostnameOverride ? [] : [hostnameCheck])]
-      .filter(([, asked]) => asked(spec))
+      .filter(([, isUsed]) => isUsed(spec))
       .map(([path]) => path),
     ...unknownVolumes(spec.volumes ?? [], imageVolumes),
     ...inList('initContainers', spec.initContainers ?? []),
