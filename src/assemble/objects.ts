@@ -17,8 +17,7 @@ export function assembleObjects(
   if (api === undefined) return { objects: standaloneObjects, components: [] };
   const { desired, lifecycles, ownNode } = stores;
   const objects = new ClusterObjects({
-    client: api.client,
-    follow: api.follow,
+    api,
     strategy: config.configMapAndSecretChangeDetectionStrategy,
     trustBundles: gates.ClusterTrustBundleProjection,
     nodeName,

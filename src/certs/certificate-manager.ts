@@ -39,21 +39,28 @@ export interface CertificateMaker {
 }
 
 export interface CertificateManagerDeps {
-  readonly name: string;
-  readonly signerName: string;
-  readonly template: () => CertificateTemplate | undefined;
-  /** Announces that `template` may return something else. */
-  readonly templateChanged?: Subscribable<void> | undefined;
-  readonly store: PairStore;
-  readonly maker: CertificateMaker;
-  /** For the first certificate. */
-  readonly pendingKey: PendingKey | undefined;
+  /** What is requested, and of which signer. */
+  readonly request: {
+    readonly name: string;
+    readonly signerName: string;
+    readonly template: () => CertificateTemplate | undefined;
+    /** Announces that `template` may return something else. */
+    readonly templateChanged?: Subscribable<void> | undefined;
+  };
+  readonly keys: {
+    readonly store: PairStore;
+    readonly maker: CertificateMaker;
+    /** For the first certificate. */
+    readonly pendingKey: PendingKey | undefined;
+  };
   /** The API with this certificate's identity, or with other credentials while there is no usable certificate. */
   readonly api: (hasCertificate: boolean) => Promise<CsrApi>;
-  /** False: only the first certificate is requested. */
-  readonly rotate: boolean;
-  /** Without a usable certificate for this long, while the API server answers, the kubelet exits to be restarted. */
-  readonly exitAfterMs: number | undefined;
+  readonly policy: {
+    /** False: only the first certificate is requested. */
+    readonly rotate: boolean;
+    /** Without a usable certificate for this long, while the API server answers, the kubelet exits to be restarted. */
+    readonly exitAfterMs: number | undefined;
+  };
   readonly random: () => number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -91,16 +98,18 @@ export class CertificateManager implements Component, ServingCertificate {
   constructor(deps: CertificateManagerDeps) {
     this.#deps = deps;
     this.#jitter = deps.random();
-    this.wakes = deps.templateChanged === undefined ? [] : [on(deps.templateChanged, () => this.poke())];
+    const { templateChanged: changed } = deps.request;
+    this.wakes = changed === undefined ? [] : [on(changed, () => this.poke())];
   }
 
   get name(): string {
-    return `${this.#deps.name}-certificate`;
+    return `${this.#deps.request.name}-certificate`;
   }
 
   /** Loads the stored pair, or else `initial`. start() does so too, if this was not called before. */
   async load(initial?: CertificatePair): Promise<void> {
-    const { clock, log, store } = this.#deps;
+    const { clock, log } = this.#deps;
+    const { store } = this.#deps.keys;
     this.#isLoaded = true;
     this.#availableMs = clock.monotonic();
     const found = await this.#stored();
@@ -112,7 +121,10 @@ export class CertificateManager implements Component, ServingCertificate {
     }
     if (found !== undefined) {
       const notAfter = new Date(found.facts.notAfterMs).toISOString();
-      log.warn('Certificate has expired, requesting another one', { certificate: this.#deps.name, notAfter });
+      log.warn('Certificate has expired, requesting another one', {
+        certificate: this.#deps.request.name,
+        notAfter,
+      });
     }
     if (initial === undefined) return;
     // The certificate of a kubeconfig may be that of an administrator, with more rights than a node needs: replace it at once.
@@ -142,7 +154,7 @@ export class CertificateManager implements Component, ServingCertificate {
 
   /** The template may have changed: cancels a request in flight for another one. */
   poke(): void {
-    if (sameTemplate(this.#lastTemplate, this.#deps.template())) return;
+    if (sameTemplate(this.#lastTemplate, this.#deps.request.template())) return;
     this.#inFlight?.abort(
       new KubeletError('conflict', templateChanged, 'the certificate template has changed'),
     );
@@ -170,9 +182,10 @@ export class CertificateManager implements Component, ServingCertificate {
   }
 
   async #step(signal: AbortSignal): Promise<void> {
-    const { clock, rotate } = this.#deps;
+    const { clock } = this.#deps;
+    const { rotate } = this.#deps.policy;
     if (!rotate && this.#pair !== undefined) return await untilAborted(signal);
-    const template = this.#deps.template();
+    const template = this.#deps.request.template();
     this.#lastTemplate = template;
     if (template === undefined) return await this.#pause(Number.POSITIVE_INFINITY, signal);
     const nowMs = clock.now();
@@ -192,9 +205,11 @@ export class CertificateManager implements Component, ServingCertificate {
     usable: CertificatePair | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, maker, signerName, store } = this.#deps;
+    const { clock } = this.#deps;
+    const { maker, store } = this.#deps.keys;
+    const { signerName } = this.#deps.request;
     // The key and name of the first request survive restarts until the certificate is issued; a rotation uses a new key.
-    const pending = usable === undefined ? this.#deps.pendingKey : undefined;
+    const pending = usable === undefined ? this.#deps.keys.pendingKey : undefined;
     const key = await (pending ?? { take: () => maker.newKey() }).take();
     const usages = usagesOf(signerName, maker.keyKind(key));
     const abort = new AbortController();
@@ -236,7 +251,8 @@ export class CertificateManager implements Component, ServingCertificate {
   }
 
   #adopt(pair: CertificatePair, before: CertificatePair | undefined): void {
-    const { clock, log, name, random } = this.#deps;
+    const { clock, log, random } = this.#deps;
+    const { name } = this.#deps.request;
     this.#pair = pair;
     this.#mustRotate = false;
     this.#hasServerAnswered = true;
@@ -268,7 +284,8 @@ export class CertificateManager implements Component, ServingCertificate {
   }
 
   #warnOfClock({ facts }: CertificatePair): void {
-    const { clock, log, name } = this.#deps;
+    const { clock, log } = this.#deps;
+    const { name } = this.#deps.request;
     const date = (ms: number): string => new Date(ms).toISOString();
     log.error('Certificate is not valid by the clock of this machine, which may be wrong', {
       certificate: name,
@@ -284,7 +301,9 @@ export class CertificateManager implements Component, ServingCertificate {
   }
 
   async #stored(): Promise<CertificatePair | undefined> {
-    const { log, name, store } = this.#deps;
+    const { log } = this.#deps;
+    const { name } = this.#deps.request;
+    const { store } = this.#deps.keys;
     try {
       return await store.current();
     } catch (err) {
@@ -295,7 +314,8 @@ export class CertificateManager implements Component, ServingCertificate {
   }
 
   #failed(err: unknown): void {
-    const { log, name } = this.#deps;
+    const { log } = this.#deps;
+    const { name } = this.#deps.request;
     this.failed.push();
     this.#failures++;
     this.#hasServerAnswered = hasServerAnswered(err) ?? this.#hasServerAnswered;
@@ -312,7 +332,9 @@ export class CertificateManager implements Component, ServingCertificate {
   }
 
   #exitIfHopeless(): void {
-    const { clock, exitAfterMs, name } = this.#deps;
+    const { clock } = this.#deps;
+    const { exitAfterMs } = this.#deps.policy;
+    const { name } = this.#deps.request;
     const nowMs = clock.monotonic();
     if (this.#usable() !== undefined) this.#availableMs = nowMs;
     if (exitAfterMs === undefined || !this.#hasServerAnswered || nowMs - this.#availableMs <= exitAfterMs)

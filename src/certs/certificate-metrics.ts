@@ -1,4 +1,5 @@
 // Metrics of the certificate managers. Upstream: pkg/kubelet/certificate/kubelet.go, cmd/kubelet/app/server.go.
+import { type Component, on, reaction } from '../base/component.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { CertificateManager } from './certificate-manager.ts';
 
@@ -8,7 +9,7 @@ const rotationBuckets = [
   60, 3_600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000,
 ];
 
-export function measureClientCertificate(registry: Metrics, manager: Measured): void {
+export function measureClientCertificate(registry: Metrics, manager: Measured): Component {
   const ttl = registry.gauge({
     name: 'kubelet_certificate_manager_client_ttl_seconds',
     help: 'Seconds until the client certificate ends, negative when it has ended, +Inf without one.',
@@ -19,10 +20,10 @@ export function measureClientCertificate(registry: Metrics, manager: Measured): 
     help: 'Renewals of the client certificate that failed.',
   });
   errors.inc({}, 0);
-  manager.failed.subscribe(() => errors.inc({}));
+  return reaction('client-certificate-metrics', [on(manager.failed, () => errors.inc({}))]);
 }
 
-export function measureServingCertificate(registry: Metrics, manager: Measured): void {
+export function measureServingCertificate(registry: Metrics, manager: Measured): Component {
   const ttl = registry.gauge({
     name: 'kubelet_certificate_manager_server_ttl_seconds',
     help: 'Seconds until the serving certificate ends, negative when it has ended, +Inf without one.',
@@ -38,8 +39,10 @@ export function measureServingCertificate(registry: Metrics, manager: Measured):
     help: 'Renewals of the serving certificate that failed.',
   });
   errors.inc({}, 0);
-  manager.failed.subscribe(() => errors.inc({}));
-  manager.renewed.subscribe((livedSeconds) => {
-    if (livedSeconds !== undefined) lived.observe({}, livedSeconds);
-  });
+  return reaction('serving-certificate-metrics', [
+    on(manager.failed, () => errors.inc({})),
+    on(manager.renewed, (livedSeconds) => {
+      if (livedSeconds !== undefined) lived.observe({}, livedSeconds);
+    }),
+  ]);
 }

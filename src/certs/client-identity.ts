@@ -67,7 +67,8 @@ interface ClientIdentity {
   readonly components: readonly Component[];
   /** Hands over the kubelet's own connection; renewals go through it. */
   connect(connection: CsrConnection): void;
-  measure(metrics: Metrics): void;
+  /** The components that measure the certificate. */
+  measure(metrics: Metrics): readonly Component[];
   /** Closes the connections that were opened here. */
   close(): void;
 }
@@ -91,7 +92,7 @@ export async function loadClientIdentity(deps: ClientIdentityDeps): Promise<Clie
 
 function staticIdentity(access: ClusterAccess): ClientIdentity {
   const none = (): undefined => undefined;
-  return { access, components: [], connect: none, measure: none, close: none };
+  return { access, components: [], connect: none, measure: () => [], close: none };
 }
 
 /** Requests the first certificate with the bootstrap kubeconfig's credentials. */
@@ -130,15 +131,10 @@ function managerOf(
 ): CertificateManager {
   const { certDir, nodeName, rotate } = settings;
   return new CertificateManager({
-    name: 'client',
-    signerName: clientSigner,
-    template: () => clientTemplate(nodeName),
-    store,
-    maker,
-    pendingKey: files.pendingKey(certDir),
+    request: { name: 'client', signerName: clientSigner, template: () => clientTemplate(nodeName) },
+    keys: { store, maker, pendingKey: files.pendingKey(certDir) },
     api: (hasCertificate) => connections.api(hasCertificate),
-    rotate,
-    exitAfterMs: rotate ? exitAfterMs : undefined,
+    policy: { rotate, exitAfterMs: rotate ? exitAfterMs : undefined },
     random,
     clock,
     log,
@@ -153,11 +149,9 @@ function managedIdentity(
 ): ClientIdentity {
   return {
     access: { ...withoutCredentials(cluster), live: manager },
-    components: [reaction('bootstrap connection', [on(manager.changed, () => connections.close())]), manager],
+    components: [reaction('bootstrap-connection', [on(manager.changed, () => connections.close())]), manager],
     connect: (connection) => connections.use(connection),
-    measure: (metrics) => {
-      if (settings.rotate) measureClientCertificate(metrics, manager);
-    },
+    measure: (metrics) => (settings.rotate ? [measureClientCertificate(metrics, manager)] : []),
     close: () => connections.close(),
   };
 }

@@ -71,17 +71,16 @@ interface Serving {
 
 export function createServing(deps: ServingDeps): Serving {
   if (!deps.settings.enabled) return { certificate: noCertificate(), components: [] };
-  const component = deps.settings.bootstrap ? signedByCluster(deps) : fromFiles(deps);
-  return { certificate: component, components: [component] };
+  return deps.settings.bootstrap ? signedByCluster(deps) : fromFiles(deps);
 }
 
 function noCertificate(): ServingCertificate {
   return { current: () => undefined, changed: new Channel<void>() };
 }
 
-function fromFiles({ clock, host, log, node, random, settings }: ServingDeps): ServingFiles {
+function fromFiles({ clock, host, log, node, random, settings }: ServingDeps): Serving {
   const { certFile, keyFile, reload, selfSigned } = settings;
-  return new ServingFiles({
+  const certificate = new ServingFiles({
     files: host.servingFiles({ certFile, keyFile }),
     create: selfSigned
       ? (nowMs) => host.selfSigned({ host: node.name, ips: node.hostAddresses, nowMs })
@@ -91,31 +90,34 @@ function fromFiles({ clock, host, log, node, random, settings }: ServingDeps): S
     clock,
     log,
   });
+  return { certificate, components: [certificate] };
 }
 
-function signedByCluster(deps: ServingDeps): CertificateManager {
+function signedByCluster(deps: ServingDeps): Serving {
   const { clock, connection, host, log, metrics, node, random, settings } = deps;
   const { allowDnsOnly, certDir, certFile, keyFile } = settings;
   const manager = new CertificateManager({
-    name: 'serving',
-    signerName: servingSigner,
-    // Without an API server there is no Node object and so no template: the certificate in the store is used as it is.
-    template: () => servingTemplate(node.name, node.own?.get()?.status?.addresses ?? [], allowDnsOnly),
-    templateChanged: node.own?.changed,
-    store: host.store({ directory: certDir, prefix: 'kubelet-server', certFile, keyFile }),
-    maker: host.maker,
-    pendingKey: undefined,
+    request: {
+      name: 'serving',
+      signerName: servingSigner,
+      // Without an API server there is no Node object and so no template: the certificate in the store is used as it is.
+      template: () => servingTemplate(node.name, node.own?.get()?.status?.addresses ?? [], allowDnsOnly),
+      templateChanged: node.own?.changed,
+    },
+    keys: {
+      store: host.store({ directory: certDir, prefix: 'kubelet-server', certFile, keyFile }),
+      maker: host.maker,
+      pendingKey: undefined,
+    },
     api: async () => {
       if (connection === undefined)
         throw new KubeletError('unavailable', 'NoCluster', 'this kubelet has no API server');
       return csrApi(connection);
     },
-    rotate: true,
-    exitAfterMs: undefined,
+    policy: { rotate: true, exitAfterMs: undefined },
     random,
     clock,
     log,
   });
-  measureServingCertificate(metrics, manager);
-  return manager;
+  return { certificate: manager, components: [measureServingCertificate(metrics, manager), manager] };
 }

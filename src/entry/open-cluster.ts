@@ -43,10 +43,9 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
   return (observer, metrics) => {
     const server = open(identity.access, observer);
     identity.connect(server);
-    identity.measure(metrics);
     return {
       ...server,
-      components: identity.components,
+      components: [...identity.measure(metrics), ...identity.components],
       close: () => {
         server.close();
         identity.close();

@@ -36,10 +36,8 @@ describe('objects of a cluster', () => {
   });
 
   async function open(strategy: string): Promise<void> {
-    const { client, follow } = memoryClient(double, clock, nodeUser('n1'));
     objects = new ClusterObjects({
-      client,
-      follow,
+      api: memoryClient(double, clock, nodeUser('n1')),
       strategy,
       trustBundles: true,
       nodeName: 'n1',

@@ -32,8 +32,10 @@ import { TrustBundles } from './trust-bundles.ts';
 import { WatchedObjects } from './watched-objects.ts';
 
 interface ClusterObjectsDeps {
-  readonly client: Pick<ApiClient, 'get' | 'create'>;
-  readonly follow: Follow;
+  readonly api: {
+    readonly client: Pick<ApiClient, 'get' | 'create'>;
+    readonly follow: Follow;
+  };
   /** configMapAndSecretChangeDetectionStrategy: Watch, Cache or Get. */
   readonly strategy: string;
   /** The gate ClusterTrustBundleProjection. */
@@ -68,20 +70,22 @@ export class ClusterObjects implements PodObjects, Component {
     this.#configMaps = this.#strategy<ConfigMap>(configMapKind, 'ConfigMap');
     this.#tokens = new ServiceAccountTokens({
       create: (namespace, name, request, signal) =>
-        deps.client.create(namespaced(namespace, 'serviceaccounts', name, 'token'), request, { signal }),
+        deps.api.client.create(namespaced(namespace, 'serviceaccounts', name, 'token'), request, { signal }),
       clock: deps.clock,
       log: deps.log,
       random: deps.random,
     });
     this.#trustBundles = new TrustBundles({
-      ...deps,
+      ...deps.api,
+      clock: deps.clock,
+      random: deps.random,
       enabled: deps.trustBundles,
       announce: (changed) => this.changed.push(changed),
     });
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { follow } = this.#deps;
+    const { follow } = this.#deps.api;
     const stopped = Promise.all([
       this.#secrets.run(signal),
       this.#configMaps.run(signal),
@@ -112,7 +116,7 @@ export class ClusterObjects implements PodObjects, Component {
   }
 
   serviceAccount(namespace: string, name: string, signal: AbortSignal): Promise<ServiceAccount> {
-    return this.#deps.client.get(namespaced(namespace, 'serviceaccounts', name), { signal });
+    return this.#deps.api.client.get(namespaced(namespace, 'serviceaccounts', name), { signal });
   }
 
   serviceAccountToken(
@@ -129,11 +133,11 @@ export class ClusterObjects implements PodObjects, Component {
     name: string,
     signal: AbortSignal,
   ): Promise<PersistentVolumeClaim> {
-    return this.#deps.client.get(namespaced(namespace, 'persistentvolumeclaims', name), { signal });
+    return this.#deps.api.client.get(namespaced(namespace, 'persistentvolumeclaims', name), { signal });
   }
 
   persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume> {
-    return this.#deps.client.get(apiPath('api', 'v1', 'persistentvolumes', name), { signal });
+    return this.#deps.api.client.get(apiPath('api', 'v1', 'persistentvolumes', name), { signal });
   }
 
   trustAnchors(choice: TrustBundleChoice, signal: AbortSignal): Promise<string> {
@@ -141,7 +145,8 @@ export class ClusterObjects implements PodObjects, Component {
   }
 
   async node(signal: AbortSignal): Promise<Node> {
-    const { client, nodeName, ownNode } = this.#deps;
+    const { nodeName, ownNode } = this.#deps;
+    const { client } = this.#deps.api;
     return ownNode.get() ?? (await client.get<Node>(apiPath('api', 'v1', 'nodes', nodeName), { signal }));
   }
 
@@ -160,7 +165,8 @@ export class ClusterObjects implements PodObjects, Component {
   }
 
   #strategy<T extends NamedObject>(kind: ObjectKind, told: ChangedObject['kind']): ObjectStrategy<T> {
-    const { client, clock, follow, strategy } = this.#deps;
+    const { clock, strategy } = this.#deps;
+    const { client, follow } = this.#deps.api;
     const get = (
       namespace: string,
       name: string,

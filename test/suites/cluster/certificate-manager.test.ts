@@ -1,6 +1,7 @@
 // The certificate manager with real keys and requests, the API server double as approver and signer, on the fake clock.
 import { expect, onTestFinished, test } from 'vitest';
 import type { CertificatePair, CertificateTemplate } from '../../../src/api/ports/certificates.ts';
+import { startComponent } from '../../../src/base/component.ts';
 import { Verbosity } from '../../../src/base/log/log.ts';
 import { textLogger } from '../../../src/base/log/log-text.ts';
 import { Secret } from '../../../src/base/log/secret.ts';
@@ -19,6 +20,10 @@ import { memoryMaker } from '../../fakes/memory-certificates.ts';
 
 const minuteMs = 60_000;
 const hourSeconds = 3_600;
+
+type ManagerOver = Partial<
+  Pick<CertificateManagerDeps['keys'], 'store' | 'pendingKey'> & CertificateManagerDeps['policy']
+>;
 
 class World {
   readonly clock = new FakeClock();
@@ -42,43 +47,47 @@ class World {
     onTestFinished(() => this.double.close());
   }
 
-  manager(over: Partial<CertificateManagerDeps> = {}): CertificateManager {
+  manager(over: ManagerOver = {}): CertificateManager {
     const write = (line: string): void => void this.lines.push(line);
     return new CertificateManager({
-      name: 'client',
-      signerName: clientSigner,
-      template: () => this.template,
-      store: {
-        current: async () => this.stored,
-        update: async (certPem, key) => {
-          const pair = readPair(certPem, key);
-          if (this.updateFails) throw new Error('no space left on device');
-          this.stored = pair;
-          return pair;
+      request: { name: 'client', signerName: clientSigner, template: () => this.template },
+      keys: {
+        store: over.store ?? {
+          current: async () => this.stored,
+          update: async (certPem, key) => {
+            const pair = readPair(certPem, key);
+            if (this.updateFails) throw new Error('no space left on device');
+            this.stored = pair;
+            return pair;
+          },
         },
-      },
-      maker: memoryMaker,
-      pendingKey: {
-        take: async () => {
-          this.pendingKey ??= await memoryMaker.newKey();
-          return this.pendingKey;
-        },
-        drop: async () => {
-          this.pendingKey = undefined;
-        },
+        maker: memoryMaker,
+        pendingKey:
+          'pendingKey' in over
+            ? over.pendingKey
+            : {
+                take: async () => {
+                  this.pendingKey ??= await memoryMaker.newKey();
+                  return this.pendingKey;
+                },
+                drop: async () => {
+                  this.pendingKey = undefined;
+                },
+              },
       },
       api: async (has) => csrApi(has ? this.#as.node : this.#as.bootstrap),
-      rotate: true,
-      exitAfterMs: 5 * minuteMs,
+      policy: {
+        rotate: over.rotate ?? true,
+        exitAfterMs: 'exitAfterMs' in over ? over.exitAfterMs : 5 * minuteMs,
+      },
       random: () => 0.5,
       clock: this.clock,
       log: textLogger({ write, clock: this.clock, verbosity: new Verbosity(0), pid: 1 }),
-      ...over,
     });
   }
 
   /** One run of the kubelet. */
-  async start(over: Partial<CertificateManagerDeps> = {}) {
+  async start(over: ManagerOver = {}) {
     const manager = this.manager(over);
     const abort = new AbortController();
     const { stopped } = await manager.start(abort.signal);
@@ -360,9 +369,10 @@ test('metrics report the remaining lifetime, the age of replaced certificates an
   const world = new World();
   const registry = new Metrics();
   const manager = world.manager();
-  measureServingCertificate(registry, manager);
+  const measuring = measureServingCertificate(registry, manager);
   expect(registry.render()).toContain('kubelet_certificate_manager_server_ttl_seconds +Inf\n');
   const abort = new AbortController();
+  await startComponent(measuring, abort.signal);
   const { stopped } = await manager.start(abort.signal);
   await world.clock.advance(50 * minuteMs);
   const text = registry.render();
