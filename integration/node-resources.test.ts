@@ -158,7 +158,7 @@ describeOnRig('a node', () => {
     const path = `/${rig.workspace.name}/kubepods/besteffort/podaaaa-bbbb`;
     orphan = spawn('sleep', ['600'], { stdio: 'ignore' });
     orphanEnded = once(orphan, 'exit');
-    await processes.make(path);
+    await processes.create(path);
     await processes.move(orphan.pid ?? 0, path);
     kubelet = await rig.kubelet({
       nodeName: 'node1',

@@ -70,7 +70,7 @@ export function assembleResizes(input: AdmissionInput, rooms: ResizeRooms): PodR
     stores: { desired, observed, lifecycles, statuses, allocations, conditions },
     admission,
     node: {
-      allocatable: () => budget.mostForPods(),
+      allocatable: () => budget.maxForPods(),
       rules: {
         cpusArePinned: config.cpuManagerPolicy === 'static' && !gates.InPlacePodVerticalScalingExclusiveCPUs,
         memoryIsPinned:

@@ -1,7 +1,7 @@
 // What pods are allocated: the stores, the managers that give out exclusive resources, and the views that other rooms read.
 import type { Component } from '../base/component.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
-import { allocatedView, type WantedPods } from '../resources/allocation/allocated-view.ts';
+import { allocatedView, type DesiredPodsView } from '../resources/allocation/allocated-view.ts';
 import { Allocations } from '../resources/allocation/allocations.ts';
 import { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
 import { cpuManager, memoryManager } from '../resources/topology/none-manager.ts';
@@ -16,7 +16,7 @@ interface AssembledAllocation {
   readonly conditions: PodResizeConditions;
   readonly topology: TopologyManager;
   /** Desired pods with the resources they were allocated: as they are run, counted and reported. */
-  readonly allocated: WantedPods<DesiredPod>;
+  readonly allocated: DesiredPodsView<DesiredPod>;
   /** Started before everything that decides by allocations: they restore what an earlier process allocated. */
   readonly components: readonly Component[];
 }

@@ -59,7 +59,7 @@ export function assembleResources(input: ResourcesInput, rooms: ResourcesRooms):
       policy: qosPolicy(
         {
           qosReserved: config.qosReserved,
-          allocatableMemoryBytes: budget.mostMemoryBytes(),
+          allocatableMemoryBytes: budget.maxMemoryBytes(),
           hugePageSizes: machine.hugePageSizes,
         },
         gates,

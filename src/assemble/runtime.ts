@@ -71,7 +71,7 @@ export function assembleRuntime(
     gates,
     hostIps: () => hostIps.current(),
     allocatable: () => budget.allocatableList(),
-    mostMemoryBytes: () => budget.mostMemoryBytes(),
+    maxMemoryBytes: () => budget.maxMemoryBytes(),
     cgroups,
   });
   const runtime = new PodRuntime({

@@ -442,7 +442,7 @@ export class FakeNode {
       read: async (path) => this.stateFiles.get(path),
       write,
       replace: write,
-      settle: async () => undefined,
+      flush: async () => undefined,
     };
   }
 

@@ -1,6 +1,6 @@
-// Which processes are in which control group, and moving them: for what runs beside pods. Paths are those of the kernel,
-// whatever the driver. Upstream: createManager, getContainer, isKernelPid and isProcessRunningInHost in
-// pkg/kubelet/cm/container_manager_linux.go. Invariant: a process is moved in every hierarchy, or it is told where not.
+// Reads and changes the cgroups of processes outside pods. Paths are spelled as in cgroupfs, whatever the driver.
+// Upstream: createManager, getContainer, isKernelPid and isProcessRunningInHost in
+// pkg/kubelet/cm/container_manager_linux.go. Invariant: a process is moved in every hierarchy, or the error names the failed one.
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { settleAll } from '../../base/abort/settle-all.ts';
@@ -11,17 +11,17 @@ import { cgroupfsSpelling } from './cgroup-spelling.ts';
 import { CgroupFs, type CgroupFsOptions } from './cgroups.ts';
 
 export interface SystemProcesses {
-  /** Makes the cgroup where it is missing. */
-  make(path: string): Promise<void>;
-  /** Into this cgroup, which is there. */
+  /** Creates the cgroup if it does not exist. */
+  create(path: string): Promise<void>;
+  /** The cgroup must exist. */
   move(pid: number, path: string): Promise<void>;
-  /** Those in the top itself, not below it. */
+  /** Processes in the root cgroup itself, not in its descendants. */
   inRoot(): Promise<readonly number[]>;
-  /** Threads of the kernel have no program. */
+  /** Kernel threads have no executable. */
   isKernelThread(pid: number): Promise<boolean>;
-  /** Whether it sees the same processes as the first one does: what runs in a container is left alone. */
+  /** Whether it shares the PID namespace of PID 1, that is, does not run in a container. */
   isOnHost(pid: number): Promise<boolean>;
-  /** Throws where cpu and memory disagree. */
+  /** Throws on v1 if the cpu and memory hierarchies differ. */
   cgroupOf(pid: number): Promise<string>;
 }
 
@@ -33,12 +33,12 @@ export function systemProcesses(
 ): SystemProcesses {
   const { hierarchies, proc = '/proc' } = options;
   const cgroups = new CgroupFs({ ...options, spelling: cgroupfsSpelling });
-  // A hierarchy beside v1 without controllers is systemd's own.
+  // On v1 without systemd's own hierarchy, which has no controllers.
   const roots =
     hierarchies.version === 2 ? [hierarchies.root] : [...new Set(hierarchies.mountPoints.values())];
   const link = (pid: number | string, name: string): Promise<string> => readlink(join(proc, `${pid}`, name));
   return {
-    make: (path) => cgroups.create(cgroups.nameOf(path), {}),
+    create: (path) => cgroups.create(cgroups.nameOf(path), {}),
     move: async (pid, path) => {
       await settleAll(roots.map((root) => writeCgroupFile(join(root, path, 'cgroup.procs'), `${pid}`)));
     },
@@ -58,7 +58,7 @@ export function systemProcesses(
         (err: unknown) => errorCode(err) === 'ENOENT',
       ),
     isOnHost: async (pid) => {
-      // differs from upstream: where the first process may not be looked at, the machine's own namespace is known by number.
+      // differs from upstream: if PID 1 may not be inspected, the inode number of the initial namespace is compared instead.
       const first = link(1, 'ns/pid').catch(() => initialNamespace);
       const own = link(pid, 'ns/pid');
       return (await first) === (await own);
@@ -73,16 +73,16 @@ export function systemProcesses(
   };
 }
 
-/** Of the lines of /proc/PID/cgroup; under systemd its own hierarchy tells best. */
+/** Parses /proc/PID/cgroup. On v1 with systemd, its own hierarchy wins. */
 export function cgroupIn(text: string, version: 1 | 2): string {
-  const places = new Map<string, string>();
+  const pathByController = new Map<string, string>();
   for (const line of text.split('\n')) {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (controllers === undefined || path === undefined) continue;
-    for (const each of controllers.split(',')) places.set(each, path);
+    for (const each of controllers.split(',')) pathByController.set(each, path);
   }
   const need = (name: string): string => {
-    const found = places.get(name);
+    const found = pathByController.get(name);
     if (found === undefined)
       throw new KubeletError(
         'not-found',
@@ -99,5 +99,5 @@ export function cgroupIn(text: string, version: 1 | 2): string {
       'CgroupMismatch',
       `cpu and memory cgroup hierarchy not unified.  cpu: ${cpu}, memory: ${memory}`,
     );
-  return places.get('name=systemd') ?? cpu;
+  return pathByController.get('name=systemd') ?? cpu;
 }

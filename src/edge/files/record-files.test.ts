@@ -81,10 +81,10 @@ test('what is no directory and what is no file', async () => {
 
 test('what is replaced without waiting is whole, for the kubelet only, and can be settled', async () => {
   const path = join(dir, 'a', 'state');
-  await recordFiles.settle(path);
+  await recordFiles.flush(path);
   await recordFiles.replace(path, 'one');
   await recordFiles.replace(path, 'two');
-  await recordFiles.settle(path);
+  await recordFiles.flush(path);
   expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o777]).toEqual(['two', 0o600]);
   expect(readdirSync(join(dir, 'a'))).toEqual(['state']);
 });

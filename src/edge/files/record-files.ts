@@ -39,8 +39,8 @@ export const recordFiles = {
   },
 
   /** Waits until the disk has it. Nothing there is fine. */
-  async settle(path: string): Promise<void> {
-    const settled = async (): Promise<void> => {
+  async flush(path: string): Promise<void> {
+    const sync = async (): Promise<void> => {
       const fd = await openFile(path, 'r');
       try {
         await syncData(fd);
@@ -48,7 +48,7 @@ export const recordFiles = {
         closeSync(fd);
       }
     };
-    await orMissing(settled, `cannot settle ${path}`);
+    await orMissing(sync, `cannot flush ${path}`);
   },
 
   /** Nothing there is fine. */

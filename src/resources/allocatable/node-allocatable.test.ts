@@ -23,7 +23,7 @@ const machine = {
 };
 const none: ReservationSettings = { kubeReserved: {}, systemReserved: {}, evictionHard: {} };
 
-test('capacity, as a node tells it', () =>
+test('reports CPU, memory, storage and huge pages as capacity', () =>
   expect(formatAmounts(capacityOf(machine))).toEqual({
     cpu: '4',
     memory: '8Gi',
@@ -32,7 +32,7 @@ test('capacity, as a node tells it', () =>
     'hugepages-1Gi': '0',
   }));
 
-test('storage and processes that are not known are not told', () => {
+test('omits storage and processes from the capacity while they are unknown', () => {
   const unknown = { ...machine, storageBytes: undefined, maxProcesses: undefined };
   expect([...internalCapacityOf(unknown).keys()]).toEqual([
     'cpu',
@@ -43,41 +43,45 @@ test('storage and processes that are not known are not told', () => {
   expect(formatAmounts(internalCapacityOf(machine))['pid']).toBe('32768');
 });
 
-describe('pods', () => {
-  for (const [perCore, most, want] of [
+describe('podCapacity', () => {
+  for (const [perCore, max, want] of [
     [0, 110, 110],
     [10, 110, 40],
     [50, 110, 110],
   ] as const)
-    test(`${perCore} per core, ${most} at most`, () =>
-      expect(podCapacity(4, { maxPods: most, podsPerCore: perCore })).toBe(want));
+    test(`allows ${want} pods on 4 CPUs with podsPerCore ${perCore} and maxPods ${max}`, () =>
+      expect(podCapacity(4, { maxPods: max, podsPerCore: perCore })).toBe(want));
 });
 
-describe('what is kept back', () => {
+describe('reservationOf', () => {
   const cases: readonly (readonly [string, Partial<ReservationSettings>, Record<string, string>])[] = [
-    ['nothing', {}, {}],
+    ['reserves nothing by default', {}, {}],
     [
-      'both reservations together',
+      'adds kubeReserved and systemReserved',
       {
         kubeReserved: { cpu: '100m', memory: '1Gi' },
         systemReserved: { cpu: '200m', 'ephemeral-storage': '1Gi' },
       },
       { cpu: '300m', memory: '1Gi', 'ephemeral-storage': '1Gi' },
     ],
-    ['what eviction keeps free', { evictionHard: { 'memory.available': '100Mi' } }, { memory: '100Mi' }],
     [
-      'a part of the capacity, with single precision as upstream reckons',
+      'reserves hard eviction thresholds',
+      { evictionHard: { 'memory.available': '100Mi' } },
+      { memory: '100Mi' },
+    ],
+    [
+      'computes percentages of the capacity in single precision, as upstream',
       { evictionHard: { 'nodefs.available': '10%', 'imagefs.available': '15%' } },
       { 'ephemeral-storage': '10737418400' },
     ],
     [
-      'both',
+      'adds reservations and eviction thresholds',
       { kubeReserved: { memory: '1Gi' }, evictionHard: { 'memory.available': '100Mi' } },
       { memory: '1124Mi' },
     ],
-    ['what the node does not have is not kept back', { kubeReserved: { pid: '100' } }, {}],
+    ['ignores resources that are not part of the capacity', { kubeReserved: { pid: '100' } }, {}],
     [
-      'CPUs by number count instead of amounts',
+      'replaces CPU amounts by the number of reserved CPUs',
       { kubeReserved: { cpu: '1', memory: '1Gi' }, systemReserved: { cpu: '500m' }, reservedCpus: 2 },
       { cpu: '2', memory: '1Gi' },
     ],
@@ -88,14 +92,14 @@ describe('what is kept back', () => {
     );
 });
 
-describe('what pods may have', () => {
+describe('allocatable', () => {
   const settings: ReservationSettings = {
     kubeReserved: { cpu: '500m', memory: '1Gi', pid: '768' },
     systemReserved: { cpu: '500m' },
     evictionHard: { 'memory.available': '1Gi' },
   };
 
-  test('for the scheduler: without reservations, eviction and huge pages', () => {
+  test('for the scheduler excludes reservations, eviction thresholds and huge pages', () => {
     const capacity = capacityOf(machine);
     expect(formatAmounts(allocatableOf(capacity, reservationOf(capacity, settings)))).toEqual({
       cpu: '3',
@@ -106,7 +110,7 @@ describe('what pods may have', () => {
     });
   });
 
-  test('as it is enforced: eviction is left to do its work', () =>
+  test('as enforced on cgroups includes what eviction thresholds keep free', () =>
     expect(formatAmounts(enforcedAllocatable(internalCapacityOf(machine), settings))).toEqual({
       cpu: '3',
       memory: '7Gi',
@@ -116,21 +120,21 @@ describe('what pods may have', () => {
       pid: '32k',
     }));
 
-  test('never less than nothing', () => {
+  test('is never negative', () => {
     const capacity = parseAmounts({ cpu: '1', memory: '1Gi', 'hugepages-2Mi': '2Gi' });
     const left = allocatableOf(capacity, parseAmounts({ cpu: '2' }));
     expect(formatAmounts(left)).toEqual({ cpu: '0', memory: '0', 'hugepages-2Mi': '2Gi' });
   });
 });
 
-describe('a node that has less than is kept back', () => {
-  test('is told so, for every resource', () =>
+describe('reservationFault', () => {
+  test('names every resource whose reservation exceeds the capacity', () =>
     expect(
       reservationFault(parseAmounts({ cpu: '1', memory: '1Gi' }), parseAmounts({ cpu: '2', memory: '3Gi' })),
     ).toBe(
       'invalid Node Allocatable configuration. Resource "cpu" has a reservation of 2 but capacity of 1. Expected capacity >= reservation. ' +
         'Resource "memory" has a reservation of 3Gi but capacity of 1Gi. Expected capacity >= reservation.',
     ));
-  test('is fine otherwise', () =>
+  test('is undefined if the reservation equals the capacity', () =>
     expect(reservationFault(parseAmounts({ cpu: '1' }), parseAmounts({ cpu: '1' }))).toBeUndefined());
 });

@@ -1,6 +1,6 @@
-// What the node has, what of it is kept back, and what pods may have together. Pure.
+// Computes the node's capacity, its reservations and what is allocatable to pods. Pure.
 // Upstream: pkg/kubelet/cm/node_container_manager_linux.go, pkg/kubelet/cadvisor (CapacityFromMachineInfo) and
-// hardEvictionReservation. Invariant: allocatable is never less than nothing.
+// hardEvictionReservation. Invariant: allocatable is never negative.
 
 import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
@@ -15,17 +15,17 @@ import {
 export interface MachineCapacity {
   readonly cpus: number;
   readonly memoryBytes: bigint;
-  /** Of the file system that holds the kubelet's root directory; undefined while it is not known. */
+  /** Of the file system that holds the kubelet's root directory; undefined while unknown. */
   readonly storageBytes: bigint | undefined;
   readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
-  /** How many processes the kernel allows; undefined where it does not say. */
+  /** The kernel's limit on processes; undefined if the kernel does not report it. */
   readonly maxProcesses: bigint | undefined;
 }
 
 export interface ReservationSettings {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
-  /** How many CPUs reservedSystemCPUs names; undefined: it is not set. */
+  /** How many CPUs reservedSystemCPUs names; undefined if it is not set. */
   readonly reservedCpus?: number;
   readonly evictionHard: Readonly<Record<string, string>>;
 }
@@ -33,7 +33,7 @@ export interface ReservationSettings {
 const binary = (bytes: bigint): Quantity => Quantity.of(bytes, 'BinarySI');
 const decimal = (count: bigint | number): Quantity => Quantity.of(count);
 
-/** As a node tells it. `pods` is told apart: it is a setting, not a property of the machine. */
+/** As the node reports it, without `pods`, which is a setting and not a property of the machine. */
 export function capacityOf(machine: MachineCapacity): ResourceAmounts {
   const huge = machine.hugePages.map(
     ({ sizeBytes, count }) => [`hugepages-${binary(sizeBytes)}`, binary(sizeBytes * count)] as const,
@@ -48,7 +48,7 @@ export function capacityOf(machine: MachineCapacity): ResourceAmounts {
   ]);
 }
 
-/** What is enforced on cgroups counts processes as well. */
+/** The capacity that cgroups are limited to: with processes (`pid`). */
 export function internalCapacityOf(machine: MachineCapacity): ResourceAmounts {
   const processes = machine.maxProcesses;
   return new Map([
@@ -57,7 +57,7 @@ export function internalCapacityOf(machine: MachineCapacity): ResourceAmounts {
   ]);
 }
 
-/** How many pods: maxPods, or fewer where podsPerCore says so. */
+/** maxPods, or fewer if podsPerCore is set. */
 export function podCapacity(
   cpus: number,
   settings: { readonly maxPods: number; readonly podsPerCore: number },
@@ -66,7 +66,7 @@ export function podCapacity(
   return podsPerCore > 0 ? Math.min(podsPerCore * cpus, maxPods) : maxPods;
 }
 
-/** systemReserved and kubeReserved; where CPUs are reserved by number, these count instead of both amounts. */
+/** systemReserved plus kubeReserved. Reserved CPUs (reservedSystemCPUs) replace the CPU amounts of both. */
 function reservedAmounts(settings: ReservationSettings): ResourceAmounts {
   return addAmounts(systemReserved(settings), kubeReserved(settings));
 }
@@ -82,13 +82,13 @@ export function kubeReserved(settings: ReservationSettings): ResourceAmounts {
   return settings.reservedCpus === undefined ? amounts : filterAmounts(amounts, (name) => name !== 'cpu');
 }
 
-/** What is kept from scheduling: reservations and what eviction would defend anyway. Only of what the node has. */
+/** What is kept from scheduling: reservations and hard eviction thresholds, for resources of the capacity only. */
 export function reservationOf(capacity: ResourceAmounts, settings: ReservationSettings): ResourceAmounts {
   const all = addAmounts(reservedAmounts(settings), evictionReservation(capacity, settings.evictionHard));
   return filterAmounts(all, (name) => capacity.has(name) && !amountOf(all, name).isZero());
 }
 
-const evictionSignals: Readonly<Record<string, string>> = {
+const resourceBySignal: Readonly<Record<string, string>> = {
   'memory.available': 'memory',
   'nodefs.available': 'ephemeral-storage',
 };
@@ -97,61 +97,61 @@ function evictionReservation(
   capacity: ResourceAmounts,
   thresholds: Readonly<Record<string, string>>,
 ): ResourceAmounts {
-  const kept = new Map<string, Quantity>();
+  const reserved = new Map<string, Quantity>();
   for (const [signal, threshold] of Object.entries(thresholds)) {
-    const resource = evictionSignals[signal];
+    const resource = resourceBySignal[signal];
     if (resource === undefined) continue;
     const amount = thresholdAmount(threshold, amountOf(capacity, resource));
-    if (amount !== undefined) kept.set(resource, amount);
+    if (amount !== undefined) reserved.set(resource, amount);
   }
-  return kept;
+  return reserved;
 }
 
-/** An amount, or a part of the capacity, with the precision that upstream reckons in. */
+/** A quantity, or a percentage of the capacity in single precision, as upstream computes it. */
 function thresholdAmount(threshold: string, capacity: Quantity): Quantity | undefined {
   if (!threshold.endsWith('%')) return Quantity.parse(threshold);
-  const part = Math.fround(Number(threshold.slice(0, -1)) / 100);
-  if (part <= 0 || part >= 1) return undefined;
-  return binary(BigInt(Math.trunc(Number(capacity.value()) * part)));
+  const fraction = Math.fround(Number(threshold.slice(0, -1)) / 100);
+  if (fraction <= 0 || fraction >= 1) return undefined;
+  return binary(BigInt(Math.trunc(Number(capacity.value()) * fraction)));
 }
 
-/** What pods may have together, as it is enforced: without what eviction keeps free. */
+/** The limit of all pods together as cgroups enforce it. Eviction thresholds are not subtracted. */
 export function enforcedAllocatable(
   capacity: ResourceAmounts,
   settings: ReservationSettings,
 ): ResourceAmounts {
-  return minus(capacity, reservedAmounts(settings));
+  return subtract(capacity, reservedAmounts(settings));
 }
 
-/** What pods may have together, as the scheduler sees it: huge pages are no ordinary memory. */
+/** Allocatable as the scheduler sees it. Huge pages are subtracted from memory. */
 export function allocatableOf(capacity: ResourceAmounts, reservation: ResourceAmounts): ResourceAmounts {
-  const left = new Map(minus(capacity, reservation));
+  const left = new Map(subtract(capacity, reservation));
   for (const [name, amount] of capacity) {
-    if (isHugePages(name)) left.set('memory', atLeastNone(amountOf(left, 'memory').sub(amount)));
+    if (isHugePages(name)) left.set('memory', clampToZero(amountOf(left, 'memory').sub(amount)));
   }
   return left;
 }
 
-/** Undefined: what is kept back is there. */
+/** Why the reservation is invalid; undefined if it fits the capacity. */
 export function reservationFault(
   capacity: ResourceAmounts,
   reservation: ResourceAmounts,
 ): string | undefined {
   const faults = [...reservation].flatMap(([name, amount]) => {
-    const has = amountOf(capacity, name);
-    return has.sub(amount).sign() < 0
+    const available = amountOf(capacity, name);
+    return available.sub(amount).sign() < 0
       ? [
-          `Resource "${name}" has a reservation of ${amount} but capacity of ${has}. Expected capacity >= reservation.`,
+          `Resource "${name}" has a reservation of ${amount} but capacity of ${available}. Expected capacity >= reservation.`,
         ]
       : [];
   });
   return faults.length === 0 ? undefined : `invalid Node Allocatable configuration. ${faults.join(' ')}`;
 }
 
-function minus(from: ResourceAmounts, what: ResourceAmounts): ResourceAmounts {
-  return new Map([...from].map(([name, amount]) => [name, atLeastNone(amount.sub(amountOf(what, name)))]));
+function subtract(from: ResourceAmounts, amounts: ResourceAmounts): ResourceAmounts {
+  return new Map([...from].map(([name, amount]) => [name, clampToZero(amount.sub(amountOf(amounts, name)))]));
 }
 
-function atLeastNone(amount: Quantity): Quantity {
+function clampToZero(amount: Quantity): Quantity {
   return amount.sign() < 0 ? Quantity.zero : amount;
 }

@@ -34,12 +34,12 @@ describe('NodeBudget', () => {
     });
   });
 
-  test('eviction thresholds count for nothing if the flag says so', () => {
+  test('ignores eviction thresholds with --experimental-allocatable-ignore-eviction', () => {
     expect(budget({}, true).allocatableList()['memory']).toBe('6656Mi');
   });
 
-  test('pods may use together what eviction keeps free', () => {
-    expect(budget().mostMemoryBytes()).toBe(6656n * 1024n ** 2n);
+  test('limits all pods together to the capacity without reservations, eviction thresholds included', () => {
+    expect(budget().maxMemoryBytes()).toBe(6656n * 1024n ** 2n);
   });
 
   test('reserved CPUs replace the reserved amounts of CPU', () => {

@@ -15,7 +15,7 @@ import {
   systemReserved,
 } from './node-allocatable.ts';
 
-/** The fields of the configuration that decide about the node's resources. */
+/** The configuration fields that determine the node's allocatable resources. */
 export interface BudgetConfig extends Omit<ReservationSettings, 'reservedCpus'> {
   readonly reservedSystemCPUs: string;
   readonly maxPods: number;
@@ -25,7 +25,7 @@ export interface BudgetConfig extends Omit<ReservationSettings, 'reservedCpus'> 
   readonly kubeReservedCgroup: string;
 }
 
-/** A cgroup of the system or of Kubernetes daemons that gets what was reserved for it. */
+/** A cgroup of system or Kubernetes daemons, with the amounts reserved for it. */
 export interface ReservedCgroup {
   /** `system-reserved`, for the event. */
   readonly kind: string;
@@ -82,12 +82,12 @@ export class NodeBudget {
     return formatAmounts(this.#allocatable);
   }
 
-  /** The most that pods may ever use together: including what eviction keeps free and what lies in huge pages. */
-  mostForPods(): ResourceAmounts {
+  /** The upper bound for all pods together. Includes what eviction thresholds keep free and huge pages. */
+  maxForPods(): ResourceAmounts {
     return this.#enforced;
   }
 
-  mostMemoryBytes(): bigint {
+  maxMemoryBytes(): bigint {
     return amountOf(this.#enforced, 'memory').value();
   }
 
@@ -103,7 +103,7 @@ export class NodeBudget {
       : internal;
   }
 
-  /** The reserved cgroups that enforceNodeAllocatable names, whole ones first. */
+  /** The reserved cgroups that enforceNodeAllocatable names; those with compressible resources only come last. */
   reservedCgroups(): readonly ReservedCgroup[] {
     const { enforceNodeAllocatable, kubeReservedCgroup, systemReservedCgroup } = this.#config;
     const cgroups = {

@@ -33,7 +33,7 @@ async function eventsOf(over: Over = {}): Promise<readonly string[]> {
   return events.map(({ reason }) => reason);
 }
 
-test('starts a node that has what is reserved', async () => expect(await eventsOf()).toEqual([]));
+test('accepts a reservation within the capacity', async () => expect(await eventsOf()).toEqual([]));
 
 test('rejects a reservation above the capacity', async () =>
   await expect(eventsOf({ reservation: parseAmounts({ memory: '2Gi' }) })).rejects.toThrow(
@@ -55,7 +55,7 @@ test('warns about swap on a kernel without the noswap option of tmpfs', async ()
   expect(await eventsOf({ swapBytes: 1n, kernelRelease: '6.18.44' })).toEqual([]);
 });
 
-test('knows which kernels have the noswap option', () =>
+test('detects the noswap option by the kernel release', () =>
   expect(['5.15.0', '6.3.9', '6.4.0-rc1', '6.10.1', '7.0', ''].map(canKeepOutOfSwap)).toEqual([
     false,
     false,

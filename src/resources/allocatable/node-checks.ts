@@ -1,5 +1,6 @@
-// Looks once, before pods arrive, whether the node can be what the configuration says. Upstream: validateNodeAllocatable and
-// NewContainerManager in pkg/kubelet/cm, cgroupVersionCheck in kubelet_linux.go. Holds no state.
+// Checks once, before pods arrive, that the machine fits the configuration: rejects reservations it cannot hold, warns about
+// cgroup v1 and swap. Upstream: validateNodeAllocatable and NewContainerManager in pkg/kubelet/cm, cgroupVersionCheck in
+// kubelet_linux.go. Holds no state.
 
 import type { EventSink } from '../../api/ports/events.ts';
 import { parseCpuList } from '../../api/quantity/cpu-list.ts';
@@ -24,7 +25,7 @@ interface NodeChecksDeps {
   readonly events: Pick<EventSink, 'node'>;
 }
 
-/** From this one on a file system in memory can be kept out of swap. */
+/** The first Linux release whose tmpfs has the noswap option. */
 const noswapSince = [6, 4] as const;
 
 export class NodeChecks implements Component {
@@ -66,8 +67,8 @@ export class NodeChecks implements Component {
 }
 
 /**
- * differs from upstream: by the kernel's version alone; an older kernel of a distribution that has the option all the same
- * is warned of, where upstream tries a mount.
+ * differs from upstream: decided by the kernel's version, where upstream tries a mount. An older distribution kernel with
+ * a backported option is warned about.
  */
 export function canKeepOutOfSwap(kernelRelease: string): boolean {
   const [major = 0, minor = 0] = (kernelRelease.match(/\d+/g) ?? []).map(Number);
@@ -76,6 +77,6 @@ export function canKeepOutOfSwap(kernelRelease: string): boolean {
 
 function isWithin(list: string, all: string): boolean {
   if (all === '') return true;
-  const there = new Set(parseCpuList(all));
-  return parseCpuList(list).every((cpu) => there.has(cpu));
+  const cpus = new Set(parseCpuList(all));
+  return parseCpuList(list).every((cpu) => cpus.has(cpu));
 }

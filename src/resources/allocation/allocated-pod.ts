@@ -1,5 +1,5 @@
-// A pod with what it was allocated in place of what it asks for. Pure. Upstream: updatePodFromAllocation and
-// allocationFromPod in pkg/kubelet/allocation. Invariant: a pod that has what it asks for is given back as it is.
+// Replaces the resources that a pod requests by those it was allocated. Pure. Upstream: updatePodFromAllocation and
+// allocationFromPod in pkg/kubelet/allocation. Invariant: a pod whose allocation equals its spec is returned as the same object.
 import type { Container, Pod, ResourceRequirements } from '../../api/k8s/types.ts';
 import { initAndRegularContainers, longRunningContainers } from '../../api/pod/find-container.ts';
 import { equalRequirements } from '../../api/pod/resize.ts';

@@ -1,35 +1,35 @@
-// The wanted pods as those see them who run, count and tell them: with what they were allocated. A view, no store.
+// The desired pods with their allocated resources, for workers, status and admission. A view without state.
 // Upstream: UpdatePod in pkg/kubelet/pod_workers.go and getAllocatedPods in kubelet_pods.go.
 import type { Pod } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 import { mergeChannels, type Subscribable } from '../../base/channel.ts';
 import type { Allocations } from './allocations.ts';
 
-interface Wanted {
+interface DesiredPod {
   readonly uid: PodUid;
   readonly pod: Pod;
 }
 
-export interface WantedPods<W extends Wanted> {
-  get(uid: PodUid): W | undefined;
-  all(): readonly W[];
+export interface DesiredPodsView<D extends DesiredPod> {
+  get(uid: PodUid): D | undefined;
+  all(): readonly D[];
   sourcesReady(): boolean;
   readonly changed: Subscribable<PodUid>;
   readonly ready: Subscribable<void>;
 }
 
-export function allocatedView<W extends Wanted>(
-  desired: WantedPods<W>,
+export function allocatedView<D extends DesiredPod>(
+  desired: DesiredPodsView<D>,
   allocations: Pick<Allocations, 'podOf' | 'changed'>,
-): WantedPods<W> {
-  const view = (wanted: W): W => {
-    const pod = allocations.podOf(wanted.pod);
-    return pod === wanted.pod ? wanted : { ...wanted, pod };
+): DesiredPodsView<D> {
+  const view = (requested: D): D => {
+    const pod = allocations.podOf(requested.pod);
+    return pod === requested.pod ? requested : { ...requested, pod };
   };
   return {
     get: (uid) => {
-      const wanted = desired.get(uid);
-      return wanted === undefined ? undefined : view(wanted);
+      const requested = desired.get(uid);
+      return requested === undefined ? undefined : view(requested);
     },
     all: () => desired.all().map(view),
     sourcesReady: () => desired.sourcesReady(),

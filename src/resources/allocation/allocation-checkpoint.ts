@@ -1,5 +1,5 @@
-// The text of allocated_pods_state and actuated_pods_state, byte for byte as the Go kubelet writes and reads it. Pure.
-// Upstream: pkg/kubelet/allocation/state/checkpoint.go. Invariant: what is read and written again is the same text.
+// Encodes and decodes allocated_pods_state and actuated_pods_state, byte for byte as the Go kubelet. Pure.
+// Upstream: pkg/kubelet/allocation/state/checkpoint.go. Invariant: decoding and encoding a file yields the same text.
 
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import type { ResourceList, ResourceRequirements } from '../../api/k8s/types.ts';
@@ -25,7 +25,7 @@ export function encodeAllocations(pods: PodAllocations): string {
   return `{"data":${goJsonString(data)},"checksum":${checksumOf(data)}}`;
 }
 
-/** Throws `invalid` when it is no such file or was damaged. */
+/** Throws `invalid` if the text is malformed or its checksum does not match. */
 export function decodeAllocations(text: string): Map<PodUid, PodAllocation> {
   const { checksum, data } = object(parse(text));
   if (typeof data !== 'string' || checksum !== checksumOf(data)) throw invalid(corruptCheckpoint);
@@ -60,8 +60,8 @@ function encodeList(name: string, list: ResourceList | undefined): readonly stri
 function encodeClaims(claims: ResourceRequirements['claims']): readonly string[] {
   if (claims === undefined || claims.length === 0) return [];
   const texts = claims.map(({ name, request }) => {
-    const asked = request === undefined ? '' : `,"request":${goJsonString(request)}`;
-    return `{"name":${goJsonString(name)}${asked}}`;
+    const requestField = request === undefined ? '' : `,"request":${goJsonString(request)}`;
+    return `{"name":${goJsonString(name)}${requestField}}`;
   });
   return [`"claims":[${texts.join(',')}]`];
 }
@@ -85,7 +85,7 @@ function requirements(value: unknown): ResourceRequirements {
 
 function amounts(value: unknown): ResourceList {
   const read = Object.entries(object(value)).map(([name, amount]) => {
-    if (typeof amount !== 'string' && typeof amount !== 'number') throw invalid(`${name} is no quantity`);
+    if (typeof amount !== 'string' && typeof amount !== 'number') throw invalid(`${name} is not a quantity`);
     return [name, Quantity.fromJson(amount).toString()];
   });
   return Object.fromEntries(read);
@@ -100,7 +100,7 @@ function parse(text: string): unknown {
 }
 
 function object(value: unknown): Readonly<Record<string, unknown>> {
-  if (!isObject(value)) throw invalid('it has another form');
+  if (!isObject(value)) throw invalid('it is not a JSON object');
   return value;
 }
 

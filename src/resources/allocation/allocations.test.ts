@@ -11,15 +11,15 @@ const actuatedPath = '/root/actuated_pods_state';
 class Scene {
   readonly files = new Map<string, string>();
   readonly clock = new FakeClock();
-  readonly settled: string[] = [];
+  readonly flushed: string[] = [];
   writes = 0;
   fails = false;
   stop = new AbortController();
   stopped: Promise<void> | undefined;
-  /** Writes wait here until it is resolved. */
+  /** Writes wait until this promise is resolved. */
   gate = Promise.resolve();
 
-  async life(enabled = true): Promise<Allocations> {
+  async start(enabled = true): Promise<Allocations> {
     const allocations = new Allocations({
       files: {
         read: async (path) => this.files.get(path),
@@ -29,7 +29,7 @@ class Scene {
           if (this.fails) throw new Error('no space left on device');
           this.files.set(path, text);
         },
-        settle: async (path) => void this.settled.push(path),
+        flush: async (path) => void this.flushed.push(path),
       },
       rootDir: '/root',
       enabled,
@@ -45,29 +45,29 @@ class Scene {
 const uid = asPodUid('uid-p');
 const pod = (cpu: string, memory = '64Mi') =>
   aPod({ containers: [aContainer({ resources: { requests: { cpu, memory } } })] });
-const cpuOf = (given: ReturnType<typeof pod>): string | undefined =>
-  given.spec?.containers[0]?.resources?.requests?.['cpu'];
+const cpuOf = ({ spec }: ReturnType<typeof pod>): string | undefined =>
+  spec?.containers[0]?.resources?.requests?.['cpu'];
 
-test('a pod is what it was allocated, however often its spec changes, also in the next life', async () => {
+test('keeps the allocation of a pod while its spec changes and across a restart', async () => {
   const scene = new Scene();
-  const first = await scene.life();
-  const asked = pod('1');
-  expect([first.has(uid), first.podOf(asked) === asked]).toEqual([false, true]);
-  first.allocate(asked);
-  expect(first.podOf(asked)).toBe(asked);
+  const first = await scene.start();
+  const requested = pod('1');
+  expect([first.has(uid), first.podOf(requested) === requested]).toEqual([false, true]);
+  first.allocate(requested);
+  expect(first.podOf(requested)).toBe(requested);
   expect(cpuOf(first.podOf(pod('2')))).toBe('1');
   first.actuate(uid, 'c', { requests: { cpu: '1' } });
   await first.saved();
-  const second = await scene.life();
+  const second = await scene.start();
   expect(cpuOf(second.podOf(pod('2')))).toBe('1');
   expect(second.actuated(uid, 'c')).toEqual({ requests: { cpu: '1' } });
   second.allocate(pod('2'));
   expect(cpuOf(second.podOf(pod('3')))).toBe('2');
 });
 
-test('pods that come together are written together, and at once where somebody waits', async () => {
+test('writes the pods of a burst together, and at once if a caller waits', async () => {
   const scene = new Scene();
-  const allocations = await scene.life();
+  const allocations = await scene.start();
   for (const name of ['a', 'b', 'c']) allocations.allocate(aPod({ uid: name }));
   await scene.clock.advance(7);
   expect(scene.writes).toBe(0);
@@ -79,62 +79,62 @@ test('pods that come together are written together, and at once where somebody w
   expect(scene.writes).toBe(2);
 });
 
-test('nobody waits for the disk: it has everything some seconds later, or when the kubelet stops', async () => {
+test('syncs the file to disk seconds later or on stop, without delaying callers', async () => {
   const scene = new Scene();
-  const allocations = await scene.life();
+  const allocations = await scene.start();
   for (const uid of ['a', 'b', 'c']) {
     allocations.allocate(aPod({ uid }));
     await allocations.saved();
     await scene.clock.advance(500);
   }
-  expect(scene.settled).toEqual([]);
+  expect(scene.flushed).toEqual([]);
   await scene.clock.advance(500);
-  expect(scene.settled).toEqual([allocatedPath]);
+  expect(scene.flushed).toEqual([allocatedPath]);
   allocations.allocate(aPod({ uid: 'd' }));
   scene.stop.abort();
   await scene.stopped;
-  expect(scene.settled).toEqual([allocatedPath, allocatedPath]);
+  expect(scene.flushed).toEqual([allocatedPath, allocatedPath]);
   expect(scene.files.get(allocatedPath)).toContain('d');
   expect(scene.clock.pendingTimers()).toBe(0);
 });
 
-for (const [what, text] of [
+for (const [content, text] of [
   ['empty', ''],
-  ['of nothing but zeros', '\0'.repeat(300)],
+  ['full of zeros', '\0'.repeat(300)],
 ] as const) {
-  test(`a file that a loss of power left ${what} is taken for none`, async () => {
+  test(`ignores a file that a power loss left ${content}`, async () => {
     const scene = new Scene();
     scene.files.set(allocatedPath, text);
-    expect((await scene.life()).uids().size).toBe(0);
+    expect((await scene.start()).uids().size).toBe(0);
   });
 }
 
-test('the view of a pod is made once for each allocation', async () => {
-  const allocations = await new Scene().life();
+test('builds the allocated pod once per allocation', async () => {
+  const allocations = await new Scene().start();
   allocations.allocate(pod('1'));
-  const asked = pod('2');
-  expect(allocations.podOf(asked)).toBe(allocations.podOf(asked));
+  const requested = pod('2');
+  expect(allocations.podOf(requested)).toBe(allocations.podOf(requested));
   allocations.allocate(pod('3'));
-  expect(cpuOf(allocations.podOf(asked))).toBe('3');
+  expect(cpuOf(allocations.podOf(requested))).toBe('3');
 });
 
-test('only what changes is announced and written; amounts that are only spelled otherwise do not', async () => {
+test('announces and writes only changed amounts, not another spelling of the same amount', async () => {
   const scene = new Scene();
-  const allocations = await scene.life();
-  const told: string[] = [];
-  allocations.changed.subscribe((each) => void told.push(each));
+  const allocations = await scene.start();
+  const announced: string[] = [];
+  allocations.changed.subscribe((each) => void announced.push(each));
   for (const cpu of ['1', '1000m', '1.0']) allocations.allocate(pod(cpu));
   await allocations.saved();
   allocations.actuate(uid, 'c', { limits: { cpu: '1' } });
   await allocations.saved();
   allocations.actuate(uid, 'c', { limits: { cpu: '1000m' } });
   await allocations.saved();
-  expect([told, scene.writes]).toEqual([['uid-p'], 2]);
+  expect([announced, scene.writes]).toEqual([['uid-p'], 2]);
 });
 
-test('a burst of pods is one write and one more, and each waits only for its own', async () => {
+test('writes two bursts of pods twice, and each caller waits only for its own write', async () => {
   const scene = new Scene();
-  const allocations = await scene.life();
+  const allocations = await scene.start();
   let open = (): void => undefined;
   scene.gate = new Promise((resolve) => {
     open = resolve;
@@ -152,61 +152,61 @@ test('a burst of pods is one write and one more, and each waits only for its own
   await first;
   await allocations.saved();
   expect(scene.writes).toBe(2);
-  expect((await scene.life()).uids().size).toBe(100);
+  expect((await scene.start()).uids().size).toBe(100);
 });
 
-test('a write that fails is told to who waits for it, and made good by the next who asks', async () => {
+test('rejects waiting callers after a failed write, and retries it for the next caller', async () => {
   const scene = new Scene();
-  const allocations = await scene.life();
+  const allocations = await scene.start();
   scene.fails = true;
   allocations.allocate(pod('1'));
   await expect(allocations.saved()).rejects.toThrow('no space left');
   await expect(allocations.saved()).rejects.toThrow('no space left');
   scene.fails = false;
   await allocations.saved();
-  expect((await scene.life()).has(uid)).toBe(true);
+  expect((await scene.start()).has(uid)).toBe(true);
 });
 
-test('what is forgotten is gone from both files', async () => {
+test('removes a forgotten pod from both files', async () => {
   const scene = new Scene();
-  const allocations = await scene.life();
+  const allocations = await scene.start();
   allocations.allocate(pod('1'));
   allocations.actuate(uid, 'c', {});
   allocations.forget(uid);
   await allocations.saved();
   expect(scene.files.get(allocatedPath)).toContain('"data":"{}"');
-  expect([...(await scene.life()).uids()]).toEqual([]);
+  expect([...(await scene.start()).uids()]).toEqual([]);
 });
 
-test('a plain init container has no allocation of its own, a sidecar has', async () => {
-  const allocations = await new Scene().life();
+test('allocates to sidecars but not to plain init containers', async () => {
+  const allocations = await new Scene().start();
   const resources = { requests: { cpu: '1' } };
   const more = { requests: { cpu: '2' } };
-  const of = (asked: typeof resources) =>
+  const podWith = (requested: typeof resources) =>
     aPod({
       initContainers: [
-        aContainer({ name: 'plain', resources: asked }),
-        aContainer({ name: 'sidecar', restartPolicy: 'Always', resources: asked }),
+        aContainer({ name: 'plain', resources: requested }),
+        aContainer({ name: 'sidecar', restartPolicy: 'Always', resources: requested }),
       ],
     });
-  allocations.allocate(of(resources));
-  const seen = allocations.podOf(of(more)).spec?.initContainers?.map((each) => each.resources);
-  expect(seen).toEqual([more, resources]);
+  allocations.allocate(podWith(resources));
+  const allocated = allocations.podOf(podWith(more)).spec?.initContainers?.map((each) => each.resources);
+  expect(allocated).toEqual([more, resources]);
 });
 
 for (const path of [allocatedPath, actuatedPath])
-  test(`a damaged ${path} keeps the kubelet from starting, and says what to do`, async () => {
+  test(`fails to start with a corrupt ${path}, and states what to do`, async () => {
     const scene = new Scene();
     scene.files.set(path, '{"data":"{}","checksum":1}');
-    await expect(scene.life()).rejects.toThrow(
+    await expect(scene.start()).rejects.toThrow(
       `could not restore state from checkpoint: checkpoint is corrupted, please drain this node and delete pod resource information checkpoint file "${path}" before restarting Kubelet`,
     );
   });
 
-test('without the gate nothing is read, kept or written', async () => {
+test('neither reads, stores nor writes anything without the gate', async () => {
   const scene = new Scene();
   scene.files.set(allocatedPath, 'damaged');
-  const allocations = await scene.life(false);
+  const allocations = await scene.start(false);
   allocations.allocate(pod('1'));
   allocations.actuate(uid, 'c', {});
   await allocations.saved();

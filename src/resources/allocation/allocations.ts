@@ -1,7 +1,7 @@
-// What pods were allocated, and what of it their containers have been given: the first decides how a pod is run, counted and
-// told; the second what is still to be done. Upstream: pkg/kubelet/allocation and its state. Owns Allocations (sole writer of
-// allocated_pods_state and actuated_pods_state). Invariants: a store is updated before a key is announced; both files are
-// read before anything is decided; whoever runs a container waits until `saved`, so that no allocation is lost by a kill.
+// Allocated resources of pods and actuated resources of containers. The allocation decides how a pod is run, counted and
+// reported; the difference to what is actuated is the resize still to be done. Upstream: pkg/kubelet/allocation and its state.
+// Owns Allocations (sole writer of allocated_pods_state and actuated_pods_state). Invariants: the store is updated before a key
+// is announced; both files are read at start; a container starts only after `saved`, so that a kill loses no allocation.
 import { join } from 'node:path';
 import type { Pod, ResourceRequirements } from '../../api/k8s/types.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
@@ -18,9 +18,9 @@ import { allocationOf, podWithAllocation } from './allocated-pod.ts';
 import { decodeAllocations, encodeAllocations, type PodAllocation } from './allocation-checkpoint.ts';
 
 interface AllocationsDeps {
-  readonly files: Pick<StateFiles, 'read' | 'replace' | 'settle'>;
+  readonly files: Pick<StateFiles, 'read' | 'replace' | 'flush'>;
   readonly rootDir: string;
-  /** The gate InPlacePodVerticalScaling: without it every pod has what it asks for, and nothing is written. */
+  /** The gate InPlacePodVerticalScaling. Without it every pod has the resources of its spec, and nothing is written. */
   readonly enabled: boolean;
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly log: Logger;
@@ -33,12 +33,12 @@ export class Allocations implements Component, Store {
   readonly storeName = 'Allocations';
   readonly writer = 'pod-resizes (allocated), pod-workers (actuated)';
   readonly name = 'allocations';
-  /** A pod was allocated something else. */
+  /** Announces pods whose allocation changed. */
   readonly changed = new Channel<PodUid>();
   readonly #deps: AllocationsDeps;
   readonly #allocated: AllocationTable;
   readonly #actuated: AllocationTable;
-  /** By the pod as it was asked for. */
+  /** Cache of podOf, by the pod with the resources it requests. */
   readonly #views = new WeakMap<Pod, { readonly allocation: PodAllocation; readonly pod: Pod }>();
 
   constructor(deps: AllocationsDeps) {
@@ -47,7 +47,7 @@ export class Allocations implements Component, Store {
     this.#actuated = new AllocationTable(deps, actuatedFile);
   }
 
-  /** A file that cannot be trusted keeps the kubelet from starting. */
+  /** Fails on a corrupt file, which keeps the kubelet from starting. */
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     if (this.#deps.enabled) {
       await this.#allocated.restore();
@@ -60,23 +60,23 @@ export class Allocations implements Component, Store {
     return this.#allocated.get(uid) !== undefined;
   }
 
-  /** The pod with what it was allocated; itself when that is what it asks for, or when it was never admitted. */
+  /** The pod with its allocated resources. The same object if these are what it requests, or if it was never admitted. */
   podOf(pod: Pod): Pod {
     const allocation = this.#allocated.get(podUid(pod));
     if (allocation === undefined) return pod;
-    const known = this.#views.get(pod);
-    if (known?.allocation === allocation) return known.pod;
+    const cached = this.#views.get(pod);
+    if (cached?.allocation === allocation) return cached.pod;
     const view = podWithAllocation(pod, allocation);
     this.#views.set(pod, { allocation, pod: view });
     return view;
   }
 
-  /** What this container was last given; undefined when nobody remembers. */
+  /** The resources that this container was last created or updated with; undefined if unknown. */
   actuated(uid: PodUid, container: string): ResourceRequirements | undefined {
     return this.#actuated.get(uid)?.get(container);
   }
 
-  /** The pod was admitted, or resized, with what this spec asks for. */
+  /** Records that the pod was admitted or resized with the resources of this spec. */
   allocate(pod: Pod): void {
     if (!this.#deps.enabled) return;
     const uid = podUid(pod);
@@ -87,7 +87,7 @@ export class Allocations implements Component, Store {
     this.changed.push(uid);
   }
 
-  /** The container was made, or updated, with these. */
+  /** Records that the container was created or updated with these resources. */
   actuate(uid: PodUid, container: string, resources: ResourceRequirements): void {
     if (!this.#deps.enabled) return;
     const before = this.#actuated.get(uid);
@@ -95,7 +95,7 @@ export class Allocations implements Component, Store {
     this.#actuated.put(uid, new Map([...(before ?? []), [container, resources]]));
   }
 
-  /** Resolves when what was said so far would survive a kill. */
+  /** Resolves when everything recorded so far survives a kill of the kubelet. */
   async saved(): Promise<void> {
     await Promise.all([this.#allocated.file.saved(), this.#actuated.file.saved()]);
   }
@@ -105,7 +105,7 @@ export class Allocations implements Component, Store {
     this.#actuated.delete(uid);
   }
 
-  /** Pods that are remembered, wanted or not. */
+  /** Every pod with a record, desired or not. */
   uids(): ReadonlySet<PodUid> {
     return new Set([...this.#allocated.uids(), ...this.#actuated.uids()]);
   }
@@ -113,11 +113,11 @@ export class Allocations implements Component, Store {
   async #flushAfter(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
     await this.saved().catch(() => undefined);
-    await Promise.all([this.#allocated.file.settle(), this.#actuated.file.settle()]);
+    await Promise.all([this.#allocated.file.flush(), this.#actuated.file.flush()]);
   }
 }
 
-/** One of the two files, and what it holds. */
+/** The content of one of the two files. */
 class AllocationTable {
   readonly file: CheckpointFile;
   readonly #path: string;
@@ -132,17 +132,17 @@ class AllocationTable {
       clock,
       path: this.#path,
       encode: () => encodeAllocations(this.#pods),
-      onError: (err) => log.error('Allocations of pods could not be written', { path: this.#path, err }),
+      onError: (err) => log.error('Failed to write pod allocations', { path: this.#path, err }),
     });
   }
 
   async restore(): Promise<void> {
     const text = await this.file.read();
     if (text === undefined) return;
-    // differs from upstream: a machine that loses its power may leave a file that was made just before without its content.
-    // Nothing of what it told about runs any more; a kubelet that refuses to start would help nobody.
+    // differs from upstream: an empty file is accepted. A power loss may leave a file that was just created without its
+    // content; no container it described runs any more, so refusing to start would have no use.
     if (/^\0*$/.test(text)) {
-      this.#log.warn('Allocations of pods were lost with the power of the machine', { path: this.#path });
+      this.#log.warn('Pod allocations were lost, probably in a power loss', { path: this.#path });
       return;
     }
     try {

@@ -3,7 +3,7 @@ import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import { asPodUid } from '../../api/pod/pod-ref.ts';
 import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
-import { asksForMore, isResized, type ResizeRules, whyInfeasible } from './decide-resize.ts';
+import { findInfeasibility, increasesRequests, isResized, type ResizeRules } from './decide-resize.ts';
 import { orderPending, type PendingResize } from './pending-order.ts';
 import { requestedResizes } from './requested-resizes.ts';
 
@@ -34,21 +34,21 @@ const noSwap = 'In-place resize of containers with swap is not supported.';
 
 const cases: readonly (readonly [
   name: string,
-  asked: Pod,
+  requested: Pod,
   allocated: Pod,
   over: Partial<ResizeRules>,
   want: readonly [message: string, detail: string] | undefined,
 ])[] = [
-  ['fits the node', pod('2/2 4Gi/4Gi'), guaranteed, {}, undefined],
+  ['feasible: fits the node', pod('2/2 4Gi/4Gi'), guaranteed, {}, undefined],
   [
-    'a static pod',
+    'infeasible: a static pod',
     pod('2/2 1Gi/1Gi', staticPod),
     pod('1/1 1Gi/1Gi', staticPod),
     {},
     ['In-place resize of static-pods is not supported', 'static_pod'],
   ],
   [
-    'more CPU than the node has',
+    'infeasible: more CPU than allocatable',
     pod('2001m/3 1Gi/1Gi'),
     guaranteed,
     {},
@@ -58,7 +58,7 @@ const cases: readonly (readonly [
     ],
   ],
   [
-    'more of both: memory is named',
+    'infeasible: more CPU and memory than allocatable, memory is named',
     pod('3/3 5Gi/5Gi'),
     guaranteed,
     {},
@@ -68,57 +68,63 @@ const cases: readonly (readonly [
     ],
   ],
   [
-    'pinned CPUs',
+    'infeasible: exclusive CPUs',
     pod('2/2 1Gi/1Gi'),
     guaranteed,
     { cpusArePinned: true },
     [noCpuPins, 'guaranteed_pod_cpu_manager_static_policy'],
   ],
-  ['pinned CPUs, only memory changes', pod('1/1 2Gi/2Gi'), guaranteed, { cpusArePinned: true }, undefined],
   [
-    'pinned CPUs, but not a guaranteed pod',
+    'feasible: exclusive CPUs, only memory changes',
+    pod('1/1 2Gi/2Gi'),
+    guaranteed,
+    { cpusArePinned: true },
+    undefined,
+  ],
+  [
+    'feasible: static CPU policy, but not a Guaranteed pod',
     pod('2/3 1Gi/1Gi'),
     pod('1/3 1Gi/1Gi'),
     { cpusArePinned: true },
     undefined,
   ],
   [
-    'pinned memory',
+    'infeasible: pinned memory',
     pod('1/1 2Gi/2Gi'),
     guaranteed,
     { memoryIsPinned: true },
     [noMemoryPins, 'guaranteed_pod_memory_manager_static_policy'],
   ],
   [
-    'memory that decides about swap',
+    'infeasible: memory request that changes the swap limit',
     pod('1/2 2Gi/3Gi'),
     pod('1/2 1Gi/3Gi'),
     { maySwap: () => true },
     [noSwap, 'swap_limitation'],
   ],
   [
-    'swap, but the container restarts for memory',
+    'feasible: swap, but the container restarts for memory',
     pod('1/2 2Gi/3Gi', {}, restart),
     pod('1/2 1Gi/3Gi', {}, restart),
     { maySwap: () => true },
     undefined,
   ],
   [
-    'swap, but only CPU changes',
+    'feasible: swap, but only CPU changes',
     pod('1500m/2 1Gi/3Gi'),
     pod('1/2 1Gi/3Gi'),
     { maySwap: () => true },
     undefined,
   ],
 ];
-for (const [name, asked, allocated, over, want] of cases)
-  test(`infeasible? ${name}`, () => {
-    const found = whyInfeasible(asked, allocated, allocatable, { ...rules, ...over });
+for (const [name, requested, allocated, over, want] of cases)
+  test(`findInfeasibility: ${name}`, () => {
+    const found = findInfeasibility(requested, allocated, allocatable, { ...rules, ...over });
     expect(found && [found.message, found.detail]).toEqual(want);
   });
 
-test('whether a resize asks for more, and whether there is one', () => {
-  const more = (asked: string): boolean => asksForMore(pod(asked), guaranteed, rules);
+test('detects increased requests, and whether the resources differ at all', () => {
+  const more = (requested: string): boolean => increasesRequests(pod(requested), guaranteed, rules);
   expect([more('2/2 1Gi/1Gi'), more('1/1 2Gi/2Gi'), more('500m/1 1Gi/1Gi'), more('1/2 1Gi/2Gi')]).toEqual([
     true,
     true,
@@ -134,14 +140,14 @@ test('whether a resize asks for more, and whether there is one', () => {
 
 const waiting = (name: string, over: Partial<PendingResize> = {}): PendingResize => ({
   uid: asPodUid(name),
-  asksForMore: true,
+  increasesRequests: true,
   priority: 0,
   guaranteed: false,
   sinceMs: 5,
   ...over,
 });
 
-test('the order of those that wait', () => {
+test('orders pending resizes by decrease, priority, QoS class and age', () => {
   const order = orderPending([
     waiting('new', { sinceMs: undefined }),
     waiting('late', { sinceMs: 9 }),
@@ -149,7 +155,7 @@ test('the order of those that wait', () => {
     waiting('exact', { guaranteed: true, sinceMs: 20 }),
     waiting('urgent', { priority: 1000 }),
     waiting('unimportant', { priority: -5, guaranteed: true }),
-    waiting('less', { asksForMore: false, priority: -100, sinceMs: undefined }),
+    waiting('less', { increasesRequests: false, priority: -100, sinceMs: undefined }),
   ]);
   expect(order.map(({ uid }) => uid)).toEqual([
     'less',
@@ -162,7 +168,7 @@ test('the order of those that wait', () => {
   ]);
 });
 
-test('what a changed spec asks for is counted resource by resource', () => {
+test('counts the requested changes per resource and requirement', () => {
   const lines = (before: Pod, after: Pod): readonly string[] =>
     requestedResizes(before, after).map((each) => `${each.resource} ${each.requirement} ${each.operation}`);
   expect(lines(pod('1/2 1Gi/2Gi'), pod('2/1 1Gi/2Gi'))).toEqual([

@@ -1,6 +1,6 @@
-// Whether a pod can ever have what it now asks for on this node. Pure; reasons, messages and details are upstream's.
+// Decides whether a resize can ever succeed on this node. Whether there is room right now is decided by admission. Pure;
+// reasons, messages and details are upstream's.
 // Upstream: handlePodResourcesResize, disallowResizeForSwappableContainers and canResizePod in pkg/kubelet/allocation.
-// Whether there is room for it just now is admission's to say.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import { initAndRegularContainers, longRunningContainers } from '../../api/pod/find-container.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
@@ -16,7 +16,7 @@ export interface ResizeRules {
   readonly memoryIsPinned: boolean;
   /** The gate PodLevelResources. */
   readonly podLevelResources: boolean;
-  /** Whether this container may use swap: how much depends on what it asks for. */
+  /** Whether this container may use swap. Its swap limit depends on its memory request. */
   readonly maySwap: (pod: Pod, container: Container) => boolean;
 }
 
@@ -26,8 +26,8 @@ interface Infeasible {
   readonly detail: string;
 }
 
-/** `pod`: as it is asked for; `allocated`: as it has been. Undefined: nothing speaks against it for good. */
-export function whyInfeasible(
+/** `pod` has the requested resources, `allocated` the current ones. Undefined if the resize is feasible. */
+export function findInfeasibility(
   pod: Pod,
   allocated: Pod,
   allocatable: ResourceAmounts,
@@ -40,7 +40,7 @@ export function whyInfeasible(
     const message = 'In-place resize of containers with swap is not supported.';
     return { message, detail: 'swap_limitation' };
   }
-  return pinned(pod, allocated, rules) ?? tooLarge(pod, allocatable, rules);
+  return findPinned(pod, allocated, rules) ?? findExcess(pod, allocatable, rules);
 }
 
 function resizesSwap(pod: Pod, allocated: Pod, { maySwap }: ResizeRules): boolean {
@@ -61,8 +61,8 @@ function restartsForMemory({ resizePolicy = [] }: Container): boolean {
   );
 }
 
-/** Containers that have CPUs or memory of their own cannot be given others while they run. */
-function pinned(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | undefined {
+/** Containers with exclusive CPUs or pinned memory cannot be resized while they run. */
+function findPinned(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | undefined {
   if (podQosClass(pod) !== 'Guaranteed') return undefined;
   const managers = [
     { on: rules.cpusArePinned, of: 'cpuRequestMilli', name: 'CPU', policy: 'static', key: 'cpu' },
@@ -84,9 +84,9 @@ function pinned(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | unde
   };
 }
 
-function tooLarge(pod: Pod, allocatable: ResourceAmounts, rules: ResizeRules): Infeasible | undefined {
+function findExcess(pod: Pod, allocatable: ResourceAmounts, rules: ResizeRules): Infeasible | undefined {
   const requests = requestsOf(pod, rules);
-  const asked = {
+  const requested = {
     memory: amountOf(requests, 'memory').value(),
     cpu: amountOf(requests, 'cpu').milliValue(),
   };
@@ -94,16 +94,16 @@ function tooLarge(pod: Pod, allocatable: ResourceAmounts, rules: ResizeRules): I
     memory: amountOf(allocatable, 'memory').value(),
     cpu: amountOf(allocatable, 'cpu').milliValue(),
   };
-  const short = (['memory', 'cpu'] as const).find((resource) => asked[resource] > capacity[resource]);
+  const short = (['memory', 'cpu'] as const).find((resource) => requested[resource] > capacity[resource]);
   if (short === undefined) return undefined;
   return {
-    message: `Node didn't have enough capacity: ${short}, requested: ${asked[short]}, capacity: ${capacity[short]}`,
+    message: `Node didn't have enough capacity: ${short}, requested: ${requested[short]}, capacity: ${capacity[short]}`,
     detail: 'insufficient_node_allocatable',
   };
 }
 
-/** Whether any request grows: those that only shrink are granted first. */
-export function asksForMore(
+/** Whether any request grows. Resizes that only shrink are granted first. */
+export function increasesRequests(
   pod: Pod,
   allocated: Pod,
   rules: Pick<ResizeRules, 'podLevelResources'>,

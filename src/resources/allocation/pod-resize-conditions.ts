@@ -1,6 +1,6 @@
-// Which pods have a resize that waits or is under way. Upstream: podResizeConditions of pkg/kubelet/status/status_manager.go.
+// Pods with a pending resize or one in progress. Upstream: podResizeConditions of pkg/kubelet/status/status_manager.go.
 // Owns ResizeConditions (sole writer: the resize loop). Invariants: the store is updated before a key is announced; only
-// changes are announced; a time moves only when the reason does.
+// changes are announced; a condition's transition time changes only with its reason.
 import type { Pod, PodCondition } from '../../api/k8s/types.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import type { PodActivity } from '../../api/ports/pod-activity.ts';
@@ -10,7 +10,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Store } from '../../base/store.ts';
 import { explainResize } from './explain-resize.ts';
 
-interface Told {
+interface ConditionUpdate {
   readonly reason: string;
   readonly message: string;
   readonly generation: number;
@@ -44,7 +44,7 @@ export class PodResizeConditions implements Store {
     return this.#pods.get(uid)?.pending?.reason === 'Deferred';
   }
 
-  /** What an earlier life told of this pod, and is not known to be over. */
+  /** Adopts the conditions that an earlier process reported in the pod's status. */
   backfill(pod: Pod): void {
     const conditions = pod.status?.conditions ?? [];
     const read = (type: string): ResizeCondition | undefined => fromApi(conditions, type, this.#clock.now());
@@ -53,9 +53,9 @@ export class PodResizeConditions implements Store {
     this.#put(podUid(pod), { ...(pending && { pending }), ...(inProgress && { inProgress }) });
   }
 
-  setPending(uid: PodUid, told: Told): void {
+  setPending(uid: PodUid, update: ConditionUpdate): void {
     const before = this.#pods.get(uid);
-    this.#put(uid, { ...before, pending: this.#next(before?.pending, told) });
+    this.#put(uid, { ...before, pending: this.#next(before?.pending, update) });
   }
 
   clearPending(uid: PodUid): void {
@@ -63,21 +63,21 @@ export class PodResizeConditions implements Store {
     if (pending !== undefined) this.#put(uid, rest);
   }
 
-  /** Another resize has begun: what was told of the last one is over. */
+  /** A new resize has begun. Replaces the conditions of the last one. */
   begin(uid: PodUid, generation: number): void {
     this.#put(uid, { inProgress: this.#next(undefined, { reason: '', message: '', generation }) });
   }
 
-  /** The generation is that of the spec with which it began; a reason stays until there is another one. */
-  setInProgress(uid: PodUid, told: Told): void {
+  /** Keeps the generation of the spec with which the resize began. An empty reason keeps the last one. */
+  setInProgress(uid: PodUid, update: ConditionUpdate): void {
     const before = this.#pods.get(uid);
     const old = before?.inProgress;
-    const said = told.reason === '' && told.message === '' && old !== undefined ? old : told;
-    const generation = old?.generation ?? told.generation;
-    this.#put(uid, { ...before, inProgress: this.#next(old, { ...said, generation }) });
+    const latest = update.reason === '' && update.message === '' && old !== undefined ? old : update;
+    const generation = old?.generation ?? update.generation;
+    this.#put(uid, { ...before, inProgress: this.#next(old, { ...latest, generation }) });
   }
 
-  /** Whether there was one. */
+  /** Returns whether the condition was set. */
   clearInProgress(uid: PodUid): boolean {
     const { inProgress, ...rest } = this.#pods.get(uid) ?? {};
     if (inProgress === undefined) return false;
@@ -97,9 +97,12 @@ export class PodResizeConditions implements Store {
     this.changed.push(uid);
   }
 
-  // differs from upstream: told again with the same words it stays as it is, so that a resize that waits for days does not
-  // have the pod's status written every three minutes.
-  #next(before: ResizeCondition | undefined, { generation, message, reason }: Told): ResizeCondition {
+  // differs from upstream: an identical update changes nothing, so that a resize deferred for days does not cause a status
+  // write every three minutes.
+  #next(
+    before: ResizeCondition | undefined,
+    { generation, message, reason }: ConditionUpdate,
+  ): ResizeCondition {
     const nowMs = this.#clock.now();
     if (before?.reason === reason && before.message === message && before.generation === generation)
       return before;

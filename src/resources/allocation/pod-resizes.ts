@@ -1,8 +1,8 @@
-// Decides about resizes: which are granted, which wait, which can never be. Upstream: the allocation manager of
-// pkg/kubelet/allocation and HandlePodUpdates, HandlePodRemoves and HandlePodReconcile in kubelet.go.
-// Writes Allocations and ResizeConditions. A loop with one key: resizes are tried one after the other, in their order.
-// Invariants: nothing is granted before every source has spoken and the pod itself was admitted; what is granted is
-// allocated at once, so that the next one counts with it; who carries it out reads the allocation, not the spec.
+// The resize loop: grants, defers or rejects resizes of pods. Upstream: the allocation manager of pkg/kubelet/allocation and
+// HandlePodUpdates, HandlePodRemoves and HandlePodReconcile in kubelet.go.
+// Writes Allocations and ResizeConditions. A loop with one key: pending resizes are tried one after the other, in their order.
+// Invariants: no resize is granted before every source is ready and the pod itself was admitted; a granted resize is
+// allocated at once, so that the next decision counts it; the runtime applies the allocation, not the spec.
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import { hasEnded } from '../../api/pod/active-pod.ts';
 import type { ObservedPod } from '../../api/pod/observed.ts';
@@ -18,16 +18,16 @@ import { type Component, on } from '../../base/component.ts';
 import { Aborted } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
-import type { WantedPods } from './allocated-view.ts';
+import type { DesiredPodsView } from './allocated-view.ts';
 import type { Allocations } from './allocations.ts';
-import { asksForMore, isResized, type ResizeRules, whyInfeasible } from './decide-resize.ts';
+import { findInfeasibility, increasesRequests, isResized, type ResizeRules } from './decide-resize.ts';
 import { orderPending } from './pending-order.ts';
 import type { PodResizeConditions } from './pod-resize-conditions.ts';
 import { PodUsage } from './pod-usage.ts';
 import { type RequestedResize, requestedResizes } from './requested-resizes.ts';
 import { alreadySized, completionMessage, isInProgress } from './resize-progress.ts';
 
-/** What has a waiting resize tried again, as the metric names it. */
+/** What triggered the retry of a pending resize, as the metric names it. */
 type RetryTrigger = 'pod_resized' | 'pod_updated' | 'pods_added' | 'pods_removed' | 'periodic_retry';
 
 interface ResizeAdmission {
@@ -35,7 +35,7 @@ interface ResizeAdmission {
   admittedPod(uid: PodUid): Pod | undefined;
   /** Announces every pod that was admitted. */
   readonly changed: Subscribable<PodUid>;
-  /** Undefined if the node has room for the resized pod, or room was made. */
+  /** Undefined if the node has room for the resized pod, possibly after preempting others. */
   resize(pod: Pod, signal: AbortSignal): Promise<{ readonly message: string } | undefined>;
 }
 
@@ -47,7 +47,7 @@ interface ResizeCounts {
 
 interface ResizeStores {
   /** With the resources their specs request, not those they were allocated. */
-  readonly desired: WantedPods<{ readonly uid: PodUid; readonly pod: Pod }>;
+  readonly desired: DesiredPodsView<{ readonly uid: PodUid; readonly pod: Pod }>;
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   readonly lifecycles: {
     get(uid: PodUid): PodLifecycle | undefined;
@@ -77,10 +77,10 @@ export class PodResizes implements Component {
   readonly #deps: PodResizesDeps;
   readonly #queue: KeyedQueue<'retry'>;
   readonly #pending = new Set<PodUid>();
-  /** The spec that was last looked at. */
-  readonly #known = new Map<PodUid, Pod>();
-  /** Pods that were wanted no more, and end: one that comes back under the same UID begins anew. */
-  readonly #gone = new Set<PodUid>();
+  /** The pod as of the last change, to compare the next one with. */
+  readonly #lastSpec = new Map<PodUid, Pod>();
+  /** Removed pods that are still terminating. Their allocation is released when they have terminated, even if re-added. */
+  readonly #removed = new Set<PodUid>();
   readonly #usage: PodUsage;
   #trigger: RetryTrigger = 'periodic_retry';
 
@@ -92,7 +92,7 @@ export class PodResizes implements Component {
       parallel: 1,
       backoff: { initialMs: 1_000, maxMs: untilReadyMs },
       run: async (_key, signal) => await this.#retryAll(signal),
-      onError: (_key, err) => deps.report.log.error('Resizes could not be tried', { err }),
+      onError: (_key, err) => deps.report.log.error('Failed to retry pending resizes', { err }),
     });
   }
 
@@ -118,7 +118,7 @@ export class PodResizes implements Component {
     return { stopped: this.#drain(signal) };
   }
 
-  /** Every source has spoken: what nobody wants any more needs no remembering. */
+  /** Every source is ready. Drops the allocations of pods that no source has any more. */
   #begin(): void {
     const { allocations, desired, lifecycles } = this.#deps.stores;
     for (const uid of allocations.uids())
@@ -143,13 +143,13 @@ export class PodResizes implements Component {
     this.#retry('pods_added');
   }
 
-  /** Looked at before and after every sync: whether the pod's containers have what they were allocated. */
+  /** Called before and after every sync. Updates the in-progress condition from the resources of the running containers. */
   check(uid: PodUid): void {
     const { allocations, conditions, desired, observed } = this.#deps.stores;
     const { report } = this.#deps;
-    const asked = desired.get(uid)?.pod;
-    if (asked === undefined || !allocations.has(uid)) return;
-    const pod = allocations.podOf(asked);
+    const requested = desired.get(uid)?.pod;
+    if (requested === undefined || !allocations.has(uid)) return;
+    const pod = allocations.podOf(requested);
     const seen = observed.get(uid);
     const actuated = (name: string) => allocations.actuated(uid, name);
     for (const { name, resources } of alreadySized(pod, seen, actuated))
@@ -163,7 +163,7 @@ export class PodResizes implements Component {
     }
   }
 
-  /** An attempt to carry a resize out has failed; it is tried again. */
+  /** Reports a failed attempt to apply a resize. The pod's worker retries it. */
   failed(uid: PodUid, message: string): void {
     const generation = this.#deps.stores.desired.get(uid)?.pod.metadata?.generation ?? 0;
     this.#deps.stores.conditions.setInProgress(uid, { reason: 'Error', message, generation });
@@ -179,16 +179,16 @@ export class PodResizes implements Component {
     const { allocations, conditions, desired, lifecycles } = this.#deps.stores;
     const { report } = this.#deps;
     const pod = desired.get(uid)?.pod;
-    const before = this.#known.get(uid);
+    const before = this.#lastSpec.get(uid);
     if (pod === undefined) {
-      this.#known.delete(uid);
+      this.#lastSpec.delete(uid);
       this.#pending.delete(uid);
       if (lifecycles.get(uid) === undefined) allocations.forget(uid);
-      else this.#gone.add(uid);
+      else this.#removed.add(uid);
       this.#retry('pods_removed');
       return;
     }
-    this.#known.set(uid, pod);
+    this.#lastSpec.set(uid, pod);
     if (before === undefined) {
       conditions.backfill(pod);
       return;
@@ -197,7 +197,7 @@ export class PodResizes implements Component {
     if (requested.length === 0) return;
     for (const each of requested) report.counts.requested(each);
     if (allocations.podOf(pod) === pod) {
-      // It was taken back before it was granted.
+      // The resize was withdrawn before it was granted.
       this.#pending.delete(uid);
       conditions.clearPending(uid);
       return;
@@ -212,9 +212,9 @@ export class PodResizes implements Component {
     if (lifecycle !== undefined && !hasEnded(lifecycle)) return;
     conditions.forget(uid);
     this.#pending.delete(uid);
-    if (lifecycle === undefined && (this.#gone.delete(uid) || desired.get(uid) === undefined))
+    if (lifecycle === undefined && (this.#removed.delete(uid) || desired.get(uid) === undefined))
       allocations.forget(uid);
-    // differs from upstream: what has ended makes room at once, not only when its object is deleted.
+    // differs from upstream: a terminated pod triggers a retry at once, not only when its object is deleted.
     this.#retry('pods_removed');
   }
 
@@ -244,7 +244,7 @@ export class PodResizes implements Component {
       if (pod === undefined) return [];
       return {
         uid,
-        asksForMore: asksForMore(pod, allocations.podOf(pod), node.rules),
+        increasesRequests: increasesRequests(pod, allocations.podOf(pod), node.rules),
         priority: pod.spec?.priority ?? 0,
         guaranteed: podQosClass(pod) === 'Guaranteed',
         sinceMs: conditions.get(uid)?.pending?.sinceMs,
@@ -256,7 +256,7 @@ export class PodResizes implements Component {
     const { allocations, conditions, desired } = this.#deps.stores;
     const { admission, node, report } = this.#deps;
     const pod = desired.get(uid)?.pod;
-    // Its admission wakes us again.
+    // The admission of the pod wakes this loop again.
     if (pod === undefined || admission.admittedPod(uid) === undefined) return;
     const allocated = allocations.podOf(pod);
     if (allocated === pod) {
@@ -264,23 +264,23 @@ export class PodResizes implements Component {
       return;
     }
     const generation = pod.metadata?.generation ?? 0;
-    const infeasible = whyInfeasible(pod, allocated, node.allocatable(), node.rules);
+    const infeasible = findInfeasibility(pod, allocated, node.allocatable(), node.rules);
     if (infeasible !== undefined) {
       report.counts.infeasible(infeasible.detail);
       this.#pending.delete(uid);
       conditions.setPending(uid, { reason: 'Infeasible', message: infeasible.message, generation });
       report.log
         .v(3)
-        .info('Resize is infeasible', { pod: podRef(pod), podUID: uid, why: infeasible.message });
+        .info('Resize is infeasible', { pod: podRef(pod), podUID: uid, reason: infeasible.message });
       return;
     }
     const refusal = await admission.resize(pod, signal);
     signal.throwIfAborted();
-    // While room was made the spec may have changed once more: then this answer is about nothing.
-    if (!stillAsked(pod, desired.get(uid)?.pod)) return;
+    // The spec may have changed while other pods were preempted. Then this answer is obsolete.
+    if (!isStillRequested(pod, desired.get(uid)?.pod)) return;
     if (refusal !== undefined) {
       conditions.setPending(uid, { reason: 'Deferred', message: refusal.message, generation });
-      report.log.v(3).info('Resize has to wait', { pod: podRef(pod), podUID: uid, why: refusal.message });
+      report.log.v(3).info('Resize deferred', { pod: podRef(pod), podUID: uid, reason: refusal.message });
       return;
     }
     if (conditions.isDeferred(uid)) report.counts.acceptedAfterWait(trigger);
@@ -296,7 +296,7 @@ export class PodResizes implements Component {
   }
 }
 
-function stillAsked(pod: Pod, now: Pod | undefined): boolean {
+function isStillRequested(pod: Pod, now: Pod | undefined): boolean {
   if (now === undefined) return false;
   return pod === now || !isResized(now, pod);
 }

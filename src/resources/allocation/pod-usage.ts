@@ -1,5 +1,5 @@
-// Notices when a pod takes less of the node than before: the larger of what it was allocated and what its containers still
-// have. Upstream: the resize retry in HandlePodReconcile of pkg/kubelet/kubelet.go. Keeps the last amounts of each pod.
+// Detects that a pod's effective requests have shrunk: the larger of its allocation and of what its containers still have.
+// Upstream: the resize retry in HandlePodReconcile of pkg/kubelet/kubelet.go. Keeps the last amounts of each pod.
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 import { podRequests } from '../../api/pod/resources.ts';
@@ -21,7 +21,7 @@ export class PodUsage {
     this.#skipPodLevelResources = !rules.podLevelResources;
   }
 
-  /** Whether CPU or memory has gone down since the last call for this pod. */
+  /** Whether CPU or memory has decreased since the last call for this pod. */
   hasShrunk(uid: PodUid): boolean {
     const { allocations, desired, statuses } = this.#stores;
     const pod = desired.get(uid)?.pod;

@@ -1,4 +1,4 @@
-// What a changed spec asks to be different, container by container, as the metric counts it. Pure.
+// The requested changes of resources per container, as the metric counts them. Pure.
 // Upstream: recordContainerResizeOperations in pkg/kubelet/kubelet.go.
 import type { Pod } from '../../api/k8s/types.ts';
 import { longRunningContainers } from '../../api/pod/find-container.ts';

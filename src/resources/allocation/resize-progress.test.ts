@@ -14,7 +14,7 @@ import { alreadySized, completionMessage, isInProgress } from './resize-progress
 
 const resources = { requests: { cpu: '100m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } };
 const pod = aPod({ containers: [aContainer({ resources })] });
-const told = { cpuRequestMilli: 100n, cpuLimitMilli: 1000n, memoryLimitBytes: 128n << 20n };
+const reported = { cpuRequestMilli: 100n, cpuLimitMilli: 1000n, memoryLimitBytes: 128n << 20n };
 const running = (over = {}) => anObservedPod({ containers: [anObservedContainer(over)] });
 
 const progress: readonly (readonly [
@@ -23,35 +23,36 @@ const progress: readonly (readonly [
   ResourceRequirements | undefined,
   boolean,
 ])[] = [
-  ['has it', running(), resources, false],
+  ['actuated as allocated', running(), resources, false],
   [
-    'has it, spelled otherwise',
+    'actuated as allocated, spelled differently',
     running(),
     { ...resources, limits: { cpu: '1000m', memory: '131072Ki' } },
     false,
   ],
-  ['was given less', running(), { requests: { cpu: '100m' } }, true],
-  ['nobody remembers', running(), undefined, true],
-  ['does not run', anObservedPod({ containers: [exited(1)] }), undefined, false],
-  ['is not there', undefined, undefined, false],
+  ['actuated with less', running(), { requests: { cpu: '100m' } }, true],
+  ['no actuated record', running(), undefined, true],
+  ['not running', anObservedPod({ containers: [exited(1)] }), undefined, false],
+  ['not observed', undefined, undefined, false],
 ];
-for (const [name, seen, actuated, want] of progress)
-  test(`in progress? ${name}`, () => expect(isInProgress(pod, seen, () => actuated)).toBe(want));
+for (const [name, observed, actuated, want] of progress)
+  test(`isInProgress: ${name} → ${want}`, () =>
+    expect(isInProgress(pod, observed, () => actuated)).toBe(want));
 
-test('a container of which nobody remembers what it was given is taken for sized when the runtime says so', () => {
-  const sized = (seen: object, actuated?: ResourceRequirements): readonly string[] =>
-    alreadySized(pod, running({ resources: seen }), () => actuated).map(({ name }) => name);
-  expect(sized(told)).toEqual(['c']);
-  expect(sized({ ...told, memoryLimitBytes: 1n })).toEqual([]);
-  expect(sized({ ...told, cpuRequestMilli: 500n })).toEqual([]);
-  expect(sized({ ...told, cpuLimitMilli: 500n })).toEqual([]);
-  expect(sized(told, {})).toEqual([]);
+test('accepts a container without an actuated record if the runtime reports its allocated resources', () => {
+  const sized = (observed: object, actuated?: ResourceRequirements): readonly string[] =>
+    alreadySized(pod, running({ resources: observed }), () => actuated).map(({ name }) => name);
+  expect(sized(reported)).toEqual(['c']);
+  expect(sized({ ...reported, memoryLimitBytes: 1n })).toEqual([]);
+  expect(sized({ ...reported, cpuRequestMilli: 500n })).toEqual([]);
+  expect(sized({ ...reported, cpuLimitMilli: 500n })).toEqual([]);
+  expect(sized(reported, {})).toEqual([]);
   const small = aPod({ containers: [aContainer({ resources: { limits: { cpu: '1m' } } })] });
-  const least = { cpuLimitMilli: 10n, cpuRequestMilli: 2n };
-  expect(alreadySized(small, running({ resources: least }), () => undefined)).toHaveLength(1);
+  const minimum = { cpuLimitMilli: 10n, cpuRequestMilli: 2n };
+  expect(alreadySized(small, running({ resources: minimum }), () => undefined)).toHaveLength(1);
 });
 
-test('the end of a resize names every container and what it has', () => {
+test('the completion message names every container with its resources', () => {
   const many = aPod({
     initContainers: [aContainer({ name: 'init' })],
     containers: [aContainer({ resources: { requests: { memory: '64Mi', cpu: '100m' } } })],
@@ -61,7 +62,7 @@ test('the end of a resize names every container and what it has', () => {
   );
 });
 
-test('conditions: told once, a time moves with the reason, a generation stays with the resize', async () => {
+test('announces a condition once, changes its time with the reason and keeps the generation of the resize', async () => {
   const clock = new FakeClock(1_000);
   const store = new PodResizeConditions(clock);
   const uid = asPodUid('uid-p');
@@ -94,7 +95,7 @@ test('conditions: told once, a time moves with the reason, a generation stays wi
   ]);
 });
 
-test('conditions of an earlier life are taken over', () => {
+test('adopts the conditions that an earlier process reported', () => {
   const store = new PodResizeConditions(new FakeClock(0));
   const lastTransitionTime = '2026-01-01T00:00:00Z';
   const conditions = [

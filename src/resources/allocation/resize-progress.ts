@@ -1,4 +1,4 @@
-// Whether a pod's running containers have what they were allocated, and how that is told. Pure.
+// Whether a pod's running containers have their allocated resources, and the message of a completed resize. Pure.
 // Upstream: isPodResizeInProgress and podResizeCompletionMsg in pkg/kubelet/allocation.
 
 import { goJsonString } from '../../api/k8s/go-json.ts';
@@ -11,43 +11,43 @@ import { encodeRequirements } from './allocation-checkpoint.ts';
 
 type Actuated = (container: string) => ResourceRequirements | undefined;
 
-/** Containers that do not run are sized right when they start. */
-export function isInProgress(allocated: Pod, seen: ObservedPod | undefined, actuated: Actuated): boolean {
-  return running(allocated, seen).some(
+/** Containers that do not run get their allocated resources when they start. */
+export function isInProgress(allocated: Pod, observed: ObservedPod | undefined, actuated: Actuated): boolean {
+  return running(allocated, observed).some(
     ({ name, resources }) => !sameResizeAmounts(resizeAmounts(resources), resizeAmounts(actuated(name))),
   );
 }
 
 /**
- * Running containers of which nobody remembers what they were given, but which have what they were allocated: the files are
- * new, or were lost. Without this every one of them would be updated, and some restarted, to what they are already.
+ * Running containers without an actuated record that already have their allocated resources. The file is new or was lost.
+ * Without this each of them would be updated, and some restarted, without any change.
  */
-// differs from upstream: there a missing record counts as "was given nothing".
+// differs from upstream: there a missing record counts as "no resources actuated".
 export function alreadySized(
   allocated: Pod,
-  seen: ObservedPod | undefined,
+  observed: ObservedPod | undefined,
   actuated: Actuated,
 ): readonly Container[] {
-  return running(allocated, seen).filter(
+  return running(allocated, observed).filter(
     ({ name, resources }) =>
-      actuated(name) === undefined && matches(resources, latestContainer(seen, name)?.resources),
+      actuated(name) === undefined && matches(resources, latestContainer(observed, name)?.resources),
   );
 }
 
-function matches(wanted: ResourceRequirements | undefined, told: ObservedResources = {}): boolean {
-  const { cpuLimitMilli, cpuRequestMilli, memoryLimitBytes } = resizeAmounts(wanted);
-  // The kernel knows no smaller quota than that of 10m, and no fewer shares than two.
+function matches(allocated: ResourceRequirements | undefined, reported: ObservedResources = {}): boolean {
+  const { cpuLimitMilli, cpuRequestMilli, memoryLimitBytes } = resizeAmounts(allocated);
+  // The kernel's minimum is a quota of 10m and two shares.
   const limit = cpuLimitMilli === 0n || cpuLimitMilli > 10n ? cpuLimitMilli : 10n;
   return (
-    (told.memoryLimitBytes ?? 0n) === memoryLimitBytes &&
-    (told.cpuLimitMilli ?? 0n) === limit &&
-    milliCpuToShares(told.cpuRequestMilli ?? 0n) === milliCpuToShares(cpuRequestMilli || cpuLimitMilli)
+    (reported.memoryLimitBytes ?? 0n) === memoryLimitBytes &&
+    (reported.cpuLimitMilli ?? 0n) === limit &&
+    milliCpuToShares(reported.cpuRequestMilli ?? 0n) === milliCpuToShares(cpuRequestMilli || cpuLimitMilli)
   );
 }
 
-function running(allocated: Pod, seen: ObservedPod | undefined): readonly Container[] {
+function running(allocated: Pod, observed: ObservedPod | undefined): readonly Container[] {
   return longRunningContainers(allocated).filter(
-    ({ name }) => latestContainer(seen, name)?.state === 'running',
+    ({ name }) => latestContainer(observed, name)?.state === 'running',
   );
 }
 

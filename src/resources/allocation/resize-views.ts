@@ -1,4 +1,4 @@
-// Allocations and resize conditions as the runtime and the status see them. Views without state.
+// Allocations and resize conditions as the runtime and the status loop see them. Views without state.
 import type { Pod, ResourceRequirements } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 import { isStaticPod } from '../../api/ports/pod-source.ts';
@@ -16,7 +16,7 @@ interface ActuatedResizes {
   took(ms: number, success: boolean): void;
 }
 
-/** For the runtime, which carries resizes out. Static pods are never resized in place, as upstream. */
+/** For the runtime, which applies resizes. Static pods are never resized in place, as upstream. */
 export function actuatedResizes(
   allocations: Allocations,
   metrics: Pick<ActuatedResizes, 'took'>,

@@ -1,4 +1,4 @@
-// What the configuration and the gates mean for the cgroups of pods and of QoS classes. Pure.
+// Derives the policies of pod and QoS class cgroups from the configuration and the gates. Pure.
 // Upstream: NewContainerManager and NewQOSContainerManager in pkg/kubelet/cm.
 import type { CgroupName } from '../../api/ports/cgroups.ts';
 import type { PodCgroupPolicy } from './pod-cgroup-settings.ts';

@@ -72,7 +72,7 @@ const enforced = {
   message: 'Updated Node Allocatable limit across pods',
 };
 
-test('all pods together get what the node has to give, before any pod', async () => {
+test('creates the cgroups of all pods and of the QoS classes at start', async () => {
   const { cgroups, events, start } = rig();
   const stop = await start();
   expect(cgroups.settings('/kubepods')).toMatchObject({
@@ -86,7 +86,7 @@ test('all pods together get what the node has to give, before any pod', async ()
   await stop();
 });
 
-test('the class follows its pods; a burst is told once', async () => {
+test('updates a QoS class once for a burst of pods', async () => {
   const { cgroups, changed, clock, pods, start } = rig();
   const stop = await start();
   cgroups.calls.length = 0;
@@ -100,7 +100,7 @@ test('the class follows its pods; a burst is told once', async () => {
   await stop();
 });
 
-test('nothing is written while nothing changes, but what somebody else changed is put right within a minute', async () => {
+test('writes nothing while nothing changes, but reverts foreign changes within a minute', async () => {
   const { cgroups, changed, clock, start } = rig();
   const stop = await start();
   cgroups.calls.length = 0;
@@ -115,7 +115,7 @@ test('nothing is written while nothing changes, but what somebody else changed i
   await stop();
 });
 
-test('a clock that is set back puts that off no longer', async () => {
+test('reverts foreign changes on time after the wall clock was set back', async () => {
   const { cgroups, clock, start } = rig();
   const stop = await start();
   clock.stepWall(-3_600_000);
@@ -125,7 +125,7 @@ test('a clock that is set back puts that off no longer', async () => {
   await stop();
 });
 
-test('limits that the kernel refuses are told and tried again', async () => {
+test('reports limits that the kernel rejects, and retries', async () => {
   const { cgroups, clock, events, start } = rig();
   await cgroups.create(['kubepods'], {});
   cgroups.faults.set('/kubepods', new KubeletError('conflict', 'EBUSY', 'cannot write "1000"'));
@@ -140,7 +140,7 @@ test('limits that the kernel refuses are told and tried again', async () => {
   await stop();
 });
 
-test('a class that uses more than it may is held where it is', async () => {
+test('limits a QoS class to its usage if that is above the limit', async () => {
   const policy = {
     podLevelResources: true,
     memoryQos: false,
@@ -165,7 +165,7 @@ const system = {
   amounts: parseAmounts({ cpu: '500m', memory: '100' }),
 };
 
-test('reserved cgroups get their limits, or only what can be squeezed', async () => {
+test('applies all limits of reserved cgroups, or the compressible ones only', async () => {
   for (const compressible of [false, true]) {
     const { cgroups, events, start } = rig({ reserved: [{ ...system, compressible }] });
     await cgroups.create(['system'], {});
@@ -177,7 +177,7 @@ test('reserved cgroups get their limits, or only what can be squeezed', async ()
   }
 });
 
-test('a reserved cgroup that is not there keeps the kubelet from starting', async () => {
+test('fails to start if a reserved cgroup is missing', async () => {
   const { events, start } = rig({ reserved: [{ ...system, compressible: true }] });
   await expect(start()).rejects.toThrow(
     'Failed to enforce System Reserved Compressible Cgroup Limits on "/system"',

@@ -1,8 +1,8 @@
-// Keeps the cgroups above those of pods: the one for all pods with what they may have together, the two classes below it,
-// and those that were reserved for the system and for Kubernetes. Upstream: createNodeAllocatableCgroups,
+// Maintains the cgroups above those of pods: the cgroup of all pods with the node allocatable limits, the two QoS classes
+// below it, and the cgroups reserved for the system and for Kubernetes. Upstream: createNodeAllocatableCgroups,
 // enforceNodeAllocatableCgroups and qos_container_manager_linux.go.
-// Invariants: the classes are there before the first pod; what the kernel was told is not told again while it is the same,
-// except once a minute, so that somebody else's change does not stay.
+// Invariants: the QoS classes exist before the first pod; unchanged settings are written again once a minute only, to revert
+// changes made by other programs.
 
 import type { Pod } from '../../api/k8s/types.ts';
 import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
@@ -20,14 +20,14 @@ import type { ReservedCgroup } from '../allocatable/node-budget.ts';
 import { hugePages } from './pod-cgroup-settings.ts';
 import { type QosPolicy, qosCgroupSettings } from './qos-cgroup-settings.ts';
 
-/** What the configuration asks of the cgroups above pods. */
+/** The cgroups above pods as configured. */
 export interface NodeCgroupsPlan {
   /** The cgroup of all pods: `['kubepods']`. */
   readonly root: CgroupName;
-  /** What pods may have together, processes included. */
+  /** The limits of all pods together, processes included. */
   readonly limits: ResourceAmounts;
   readonly reserved: readonly ReservedCgroup[];
-  /** Processors to name besides, as `0-3`; empty: none. */
+  /** The CPUs to set, as `0-3`; empty to set none. */
   readonly cpus?: string;
   readonly policy: QosPolicy;
 }
@@ -35,7 +35,7 @@ export interface NodeCgroupsPlan {
 interface NodeCgroupsDeps {
   readonly cgroups: Pick<Cgroups, 'create' | 'update' | 'missing' | 'memoryUsageBytes' | 'path' | 'nameOf'>;
   readonly plan: NodeCgroupsPlan;
-  /** Pods that were admitted and have not ended. */
+  /** Admitted pods that have not terminated. */
   readonly pods: {
     all(): readonly Pod[];
     readonly changed: Subscribable<unknown>;
@@ -46,7 +46,7 @@ interface NodeCgroupsDeps {
 }
 
 const periodMs = 60_000;
-/** Pods of a burst change the sums together. */
+/** Coalesces the changes of a burst of pods. */
 const coalesceMs = 100;
 const retryMaxMs = 60_000;
 
@@ -56,8 +56,8 @@ export class NodeCgroups implements Component {
   readonly name = 'node-cgroups';
   readonly #deps: NodeCgroupsDeps;
   readonly #queue: KeyedQueue<Task>;
-  /** By cgroup: what it was told last. */
-  readonly #told = new Map<string, string>();
+  /** The settings last written, by cgroup path. */
+  readonly #written = new Map<string, string>();
   #checkedAtMs = 0;
 
   constructor(deps: NodeCgroupsDeps) {
@@ -83,7 +83,7 @@ export class NodeCgroups implements Component {
     for (const [name, settings] of this.#classes()) {
       if (name === root) continue;
       await cgroups.create(name, settings);
-      this.#told.set(cgroups.path(name), textOf(settings));
+      this.#written.set(cgroups.path(name), textOf(settings));
     }
     this.#checkedAtMs = clock.monotonic();
     await this.#enforceReserved();
@@ -98,7 +98,7 @@ export class NodeCgroups implements Component {
     await this.#queue.stop();
   }
 
-  /** Pods may use more than a smaller node has to give: eviction makes room, so it is tried until it is done. */
+  /** Fails while pods use more than a reduced limit. Retried until eviction has made room. */
   async #enforceLimits(): Promise<void> {
     const { cgroups, events } = this.#deps;
     const { limits, root } = this.#deps.plan;
@@ -113,11 +113,11 @@ export class NodeCgroups implements Component {
   async #syncClasses(): Promise<void> {
     const { clock, log } = this.#deps;
     const nowMs = clock.monotonic();
-    const again = nowMs - this.#checkedAtMs >= periodMs;
-    for (const [name, settings] of this.#classes()) await this.#tell(name, settings, again);
-    if (again) this.#checkedAtMs = nowMs;
+    const isDue = nowMs - this.#checkedAtMs >= periodMs;
+    for (const [name, settings] of this.#classes()) await this.#apply(name, settings, isDue);
+    if (isDue) this.#checkedAtMs = nowMs;
     this.#queue.addAfter('classes', periodMs);
-    log.v(4).info('Cgroups of the classes are right');
+    log.v(4).info('Updated QoS class cgroups');
   }
 
   #classes(): readonly (readonly [CgroupName, CgroupSettings])[] {
@@ -131,20 +131,21 @@ export class NodeCgroups implements Component {
     ];
   }
 
-  async #tell(name: CgroupName, settings: CgroupSettings, again: boolean): Promise<void> {
+  /** `force`: also if the settings have not changed. */
+  async #apply(name: CgroupName, settings: CgroupSettings, force: boolean): Promise<void> {
     const { cgroups } = this.#deps;
     const key = cgroups.path(name);
     const text = textOf(settings);
-    if (!again && this.#told.get(key) === text) return;
+    if (!force && this.#written.get(key) === text) return;
     try {
       await cgroups.update(name, settings);
     } catch (err) {
       await this.#holdAtUsage(name, settings, err);
     }
-    this.#told.set(key, text);
+    this.#written.set(key, text);
   }
 
-  /** A class that uses more than it may cannot be limited to it; what it uses is as low as it goes. */
+  /** The kernel rejects a memory limit below the usage. Then the usage is the lowest possible limit. */
   async #holdAtUsage(name: CgroupName, settings: CgroupSettings, err: unknown): Promise<void> {
     const { cgroups } = this.#deps;
     const limit = settings.memoryLimitBytes;
@@ -159,8 +160,8 @@ export class NodeCgroups implements Component {
     return { ...limitSettings(amounts, compressible), ...(cpus === '' ? {} : { cpus }) };
   }
 
-  /** Memory that is reserved is kept as well, behind MemoryQoS. */
-  #kept(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
+  /** With MemoryQoS, reserved memory is protected from reclaim too. */
+  #protectedMemory(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
     if (!this.#deps.plan.policy.memoryQos || compressible || !amounts.has('memory')) return {};
     return { unified: { 'memory.min': `${amountOf(amounts, 'memory').value()}` } };
   }
@@ -179,7 +180,7 @@ export class NodeCgroups implements Component {
         throw new KubeletError('not-found', 'CgroupMissing', `cgroup ${cgroup}: ${missing}`);
       await cgroups.update(name, {
         ...this.#limits(amounts, compressible),
-        ...this.#kept(amounts, compressible),
+        ...this.#protectedMemory(amounts, compressible),
       });
     } catch (err) {
       const form = compressible ? ' Compressible' : '';
@@ -198,16 +199,16 @@ export class NodeCgroups implements Component {
     const { cgroups, events, log } = this.#deps;
     const { root } = this.#deps.plan;
     if (task === 'classes') {
-      log.error('Cgroups of the classes could not be kept right', { err, retryInMs });
+      log.error('Failed to update QoS class cgroups', { err, retryInMs });
       return;
     }
     const message = `Failed to update Node Allocatable Limits ${JSON.stringify(cgroups.path(root))}: ${describeError(err)}`;
     events.node({ type: 'Warning', reason: 'FailedNodeAllocatableEnforcement', message });
-    log.error('Limits across pods could not be set', { err, retryInMs });
+    log.error('Failed to enforce node allocatable limits', { err, retryInMs });
   }
 }
 
-/** Amounts of a node or of a reservation, as a cgroup takes them. */
+/** Amounts of the node or of a reservation as cgroup settings. */
 function limitSettings(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
   const cpu = amounts.has('cpu')
     ? { cpuShares: milliCpuToShares(amountOf(amounts, 'cpu').milliValue()) }

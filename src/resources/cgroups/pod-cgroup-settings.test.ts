@@ -1,4 +1,4 @@
-// The values are those that upstream's TestResourceConfigForPod expects, and what its code gives for the rest.
+// The values are from upstream's TestResourceConfigForPod or, where it has no case, computed by upstream's code.
 import { expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
 import type { Pod, ResourceRequirements } from '../../api/k8s/types.ts';
@@ -31,19 +31,19 @@ const cases = [
     { cpuShares: 102n, cpuQuotaUs: 20_000n, cpuPeriodUs: 100_000n, memoryLimitBytes: 200n * mebi, ...none },
   ],
   [
-    'Burstable with limits, quota switched off',
+    'Burstable with limits, quota disabled',
     podOf([{ requests: small, limits: large }]),
     { enforceCpuLimits: false },
     { cpuShares: 102n, cpuQuotaUs: -1n, cpuPeriodUs: 100_000n, memoryLimitBytes: 200n * mebi, ...none },
   ],
   [
-    'Burstable with limits on one of two: none for the pod',
+    'Burstable with limits on one of two containers: no limit for the pod',
     podOf([{ requests: small, limits: large }, { requests: small }]),
     {},
     { cpuShares: 204n, ...none },
   ],
   [
-    'Burstable, only memory limited by all',
+    'Burstable with memory limits on all containers',
     podOf([{ requests: small, limits: { memory: '1Mi' } }, { limits: large }]),
     {},
     { cpuShares: 102n, memoryLimitBytes: 201n * mebi, ...none },
@@ -55,32 +55,32 @@ const cases = [
     { cpuShares: 102n, cpuQuotaUs: 10_000n, cpuPeriodUs: 100_000n, memoryLimitBytes: 100n * mebi, ...none },
   ],
   [
-    'Guaranteed with another period',
+    'Guaranteed with a shorter period',
     podOf([{ requests: small, limits: small }]),
     { cpuPeriodUs: 20_000n },
     { cpuShares: 102n, cpuQuotaUs: 2_000n, cpuPeriodUs: 20_000n, memoryLimitBytes: 100n * mebi, ...none },
   ],
   [
-    'overhead counts where there is a limit',
+    'overhead is added to requests and limits',
     podOf([{ requests: small, limits: large }], { overhead: { cpu: '100m', memory: '10Mi' } }),
     {},
     { cpuShares: 204n, cpuQuotaUs: 30_000n, cpuPeriodUs: 100_000n, memoryLimitBytes: 210n * mebi, ...none },
   ],
   [
-    'a limit of the pod itself',
+    'pod-level limits',
     podOf([{}, {}], { resources: { requests: small, limits: large } }),
     {},
     { cpuShares: 102n, cpuQuotaUs: 20_000n, cpuPeriodUs: 100_000n, memoryLimitBytes: 200n * mebi, ...none },
   ],
   [
-    'huge pages by the size of the page',
+    'huge pages by page size',
     podOf([{ requests: { 'hugepages-2Mi': '4Mi', memory: '1Mi' }, limits: { 'hugepages-2Mi': '4Mi' } }]),
     {},
     { cpuShares: 2n, hugePageLimits: { '2MB': 4n * mebi } },
   ],
-  ['a limit of processes', podOf([{}]), { pidsLimit: 77n }, { cpuShares: 2n, pidsLimit: 77n, ...none }],
+  ['a limit on processes', podOf([{}]), { pidsLimit: 77n }, { cpuShares: 2n, pidsLimit: 77n, ...none }],
   [
-    'memory kept for the pod',
+    'memory.min with MemoryQoS',
     podOf([{ requests: small }]),
     { memoryQos: true },
     { cpuShares: 102n, unified: { 'memory.min': `${100n * mebi}` }, ...none },
@@ -88,4 +88,5 @@ const cases = [
 ] as const;
 
 for (const [name, pod, over, want] of cases)
-  test(name, () => expect(podCgroupSettings(pod, { ...policy, ...over })).toEqual(want));
+  test(`podCgroupSettings: ${name}`, () =>
+    expect(podCgroupSettings(pod, { ...policy, ...over })).toEqual(want));

@@ -1,4 +1,4 @@
-// What the kernel is told of a pod as a whole. Pure. Upstream: ResourceConfigForPod in pkg/kubelet/cm/helpers_linux.go and
+// Computes the settings of a pod's cgroup. Pure. Upstream: ResourceConfigForPod in pkg/kubelet/cm/helpers_linux.go and
 // EnsureExists in pod_container_manager_linux.go.
 
 import type { Pod } from '../../api/k8s/types.ts';
@@ -11,10 +11,10 @@ import { Quantity } from '../../api/quantity/quantity.ts';
 import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
 export interface PodCgroupPolicy {
-  /** cpuCFSQuota: whether CPU limits are limits. */
+  /** cpuCFSQuota: whether CPU limits are enforced. */
   readonly enforceCpuLimits: boolean;
   readonly cpuPeriodUs: bigint;
-  /** podPidsLimit; 0 or less: none of the pod's own. */
+  /** podPidsLimit; 0 or less for no limit. */
   readonly pidsLimit: bigint;
   /** The gate MemoryQoS, on a machine with cgroup v2. */
   readonly memoryQos: boolean;
@@ -56,7 +56,7 @@ function classSettings(
   };
 }
 
-/** A pod has a limit when each of its containers has one, or when it states one for itself. */
+/** A pod is limited if each of its containers is, or if it has a pod-level limit. */
 function isLimited(pod: Pod, resource: 'cpu' | 'memory', policy: PodCgroupPolicy): boolean {
   const own = pod.spec?.resources?.limits?.[resource];
   if (
@@ -69,7 +69,7 @@ function isLimited(pod: Pod, resource: 'cpu' | 'memory', policy: PodCgroupPolicy
   return limitsByContainer(pod).every(({ amounts }) => !amountOf(amounts, resource).isZero());
 }
 
-/** By the kernel's name of the page size. */
+/** Amounts of huge pages by the kernel's name of the page size. */
 export function hugePages(amounts: ResourceAmounts): Record<string, bigint> {
   const prefix = 'hugepages-';
   const found = [...amounts].filter(([name]) => name.startsWith(prefix));

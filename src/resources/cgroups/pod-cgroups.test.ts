@@ -17,7 +17,7 @@ function rig() {
   return { cgroups, pods: new PodCgroups({ cgroups, root: ['kubepods'], policy }) };
 }
 
-test('a pod gets its cgroup with its amounts, and those again when it asks again', async () => {
+test("creates a pod's cgroup with its settings, and applies them again to an existing one", async () => {
   const { cgroups, pods } = rig();
   const requests = { cpu: '1', memory: '1Mi' };
   const pod = aPod({ uid: 'u', containers: [aContainer({ resources: { requests, limits: requests } })] });
@@ -35,7 +35,7 @@ test('a pod gets its cgroup with its amounts, and those again when it asks again
   });
 });
 
-test('what the kernel refuses names the cgroup, as upstream does', async () => {
+test('reports a setting that the kernel rejects with the cgroup, as upstream', async () => {
   const { cgroups, pods } = rig();
   cgroups.faults.set('/kubepods/besteffort/podu', new KubeletError('invalid', 'EINVAL', 'cannot write "2"'));
   await expect(pods.ensure(aPod({ uid: 'u' }))).rejects.toMatchObject({
@@ -45,7 +45,7 @@ test('what the kernel refuses names the cgroup, as upstream does', async () => {
   });
 });
 
-test('classes lie where every kubelet looks for them', async () => {
+test('names the cgroups of QoS classes as upstream does', async () => {
   const { pods } = rig();
   const burstable = aPod({ uid: 'b', containers: [aContainer({ resources: { requests: { cpu: '1' } } })] });
   expect([pods.parentOf(burstable), pods.parentOf(aPod({ uid: 'e' }))]).toEqual([
@@ -54,7 +54,7 @@ test('classes lie where every kubelet looks for them', async () => {
   ]);
 });
 
-test('removal kills what is left in it, and leaves others alone', async () => {
+test("removal kills the remaining processes of the pod, and no other pod's", async () => {
   const { cgroups, pods } = rig();
   cgroups.enter('/kubepods/burstable/podu', 11);
   cgroups.enter('/kubepods/burstable/podu/c', 12);
@@ -65,7 +65,7 @@ test('removal kills what is left in it, and leaves others alone', async () => {
   expect([...cgroups.groups.keys()]).toEqual(['/kubepods/burstable/podv']);
 });
 
-test('one that somebody makes again after its removal is found and removed, too', async () => {
+test('finds and removes a cgroup that was recreated after its removal', async () => {
   const { cgroups, pods } = rig();
   const pod = aPod({ uid: 'u' });
   await pods.ensure(pod);
@@ -82,7 +82,7 @@ test('one that somebody makes again after its removal is found and removed, too'
   expect([...cgroups.groups.keys()].filter((name) => name.endsWith('podu'))).toEqual([]);
 });
 
-test('a process that does not die is a conflict to be tried again', async () => {
+test('reports a conflict while a process survives its kill', async () => {
   const { cgroups, pods } = rig();
   cgroups.enter('/kubepods/podu', 11);
   cgroups.immortal.add(11);
@@ -90,7 +90,7 @@ test('a process that does not die is a conflict to be tried again', async () => 
   expect(cgroups.groups.has('/kubepods/podu')).toBe(true);
 });
 
-test('one container is killed by its cgroup, however the runtime names it', async () => {
+test('kills one container by its cgroup, however the runtime names it', async () => {
   const { cgroups, pods } = rig();
   cgroups.enter('/kubepods/podu/abc', 11);
   cgroups.enter('/kubepods/besteffort/podu/cri-containerd-abc.scope', 12);
@@ -100,14 +100,14 @@ test('one container is killed by its cgroup, however the runtime names it', asyn
 });
 
 for (const id of ['..', '.', '', 'a/b'])
-  test(`a container's ID that leads elsewhere is refused: ${JSON.stringify(id)}`, async () =>
+  test(`rejects an unsafe container ID: ${JSON.stringify(id)}`, async () =>
     await expect(rig().pods.killContainer('u', id)).rejects.toMatchObject({ kind: 'invalid' }));
 
 for (const uid of ['', 'a/b', '\0'])
-  test(`a UID that leads elsewhere is refused: ${JSON.stringify(uid)}`, async () =>
+  test(`rejects an unsafe pod UID: ${JSON.stringify(uid)}`, async () =>
     await expect(rig().pods.removePod(uid)).rejects.toMatchObject({ kind: 'invalid' }));
 
-test('finds which pods have cgroups', async () => {
+test('lists the pods that have cgroups', async () => {
   const { cgroups, pods } = rig();
   for (const path of [
     '/kubepods/podg',

@@ -1,6 +1,6 @@
-// Makes a pod's own cgroup before its sandbox, removes it after its containers, and finds those that nobody wants.
-// Upstream: pkg/kubelet/cm/pod_container_manager_linux.go. What it remembers only saves it from looking: the kernel is asked
-// for what it does not know. Invariant: processes are killed only in cgroups of pods that have ended.
+// Creates a pod's cgroup before its sandbox, removes it after its containers, and lists the pods that have one.
+// Upstream: pkg/kubelet/cm/pod_container_manager_linux.go. Its state is only a cache: after a restart it searches the cgroups.
+// Invariant: processes are killed only in cgroups of pods that have ended.
 
 import type { Pod } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
@@ -31,18 +31,18 @@ interface PodCgroupsDeps {
 
 const classes = { Guaranteed: [], Burstable: ['burstable'], BestEffort: ['besteffort'] } as const;
 const prefix = 'pod';
-const mostGone = 256;
-/** As cgroup v1 tells that there is no limit: the largest whole number of pages. */
+const maxRemoved = 256;
+/** Cgroup v1 reports no limit as the largest multiple of the page size. */
 const unlimitedFrom = 2n ** 62n;
 
 type PodAmounts = Pick<CgroupSettings, 'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs' | 'memoryLimitBytes'>;
 
 export class PodCgroups {
   readonly #deps: PodCgroupsDeps;
-  /** Of pods that were given one in this life: nowhere else has to be looked for theirs. */
-  readonly #made = new Map<string, CgroupName>();
-  /** Pods whose cgroup was removed a short while ago, the latest last. */
-  readonly #gone = new Set<string>();
+  /** Cgroups that this process created, by pod UID. Saves searching every QoS class on removal. */
+  readonly #created = new Map<string, CgroupName>();
+  /** UIDs of pods whose cgroup was removed recently, the latest last. */
+  readonly #removed = new Set<string>();
 
   constructor(deps: PodCgroupsDeps) {
     this.#deps = deps;
@@ -52,21 +52,22 @@ export class PodCgroups {
     return [...this.#deps.root, ...classes[podQosClass(pod)], `${prefix}${podUid(pod)}`];
   }
 
-  /** As the CRI is told. */
+  /** The cgroup parent for the CRI. */
   parentOf(pod: Pod): string {
     return this.#deps.cgroups.path(this.nameOf(pod));
   }
 
   /**
-   * differs from upstream: one that is there gets its amounts again, since a kubelet may have ended between making it and
-   * telling it.
+   * Creates the pod's cgroup with its settings.
+   * differs from upstream: an existing one gets its settings again, since a kubelet may have been killed between creating it
+   * and applying them.
    */
   async ensure(pod: Pod): Promise<void> {
     const { cgroups, policy } = this.#deps;
     const name = this.nameOf(pod);
     try {
-      this.#made.set(podUid(pod), name);
-      this.#gone.delete(podUid(pod));
+      this.#created.set(podUid(pod), name);
+      this.#removed.delete(podUid(pod));
       await cgroups.begin(name, podCgroupSettings(pod, policy));
     } catch (err) {
       const kind = err instanceof KubeletError ? err.kind : 'internal';
@@ -75,7 +76,7 @@ export class PodCgroups {
     }
   }
 
-  /** What of its settings a resize can change. */
+  /** The settings that a resize can change, as computed from the spec. */
   wanted(pod: Pod): PodAmounts {
     const all = podCgroupSettings(pod, this.#deps.policy);
     const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes } = all;
@@ -87,7 +88,7 @@ export class PodCgroups {
     };
   }
 
-  /** The same as the kernel has it; -1: no limit. */
+  /** The same settings as read from the kernel; -1 for no limit. */
   async amounts(pod: Pod): Promise<PodAmounts> {
     const { cgroups } = this.#deps;
     const name = this.nameOf(pod);
@@ -103,25 +104,29 @@ export class PodCgroups {
     return await this.#deps.cgroups.memoryUsageBytes(this.nameOf(pod));
   }
 
-  /** Whatever class the pod had. What still runs in it is killed: its containers have ended. */
+  /** Removes the pod's cgroup in any QoS class. Kills remaining processes: the pod's containers have ended. */
   async removePod(uid: string): Promise<void> {
-    // A pod that has ended is cleaned first and removed later.
-    if (this.#gone.has(uid)) return;
-    const made = this.#made.get(uid);
-    const names = made === undefined ? this.#everyPlace(uid) : [made];
+    // Called twice per pod: when it has terminated and when its data is removed.
+    if (this.#removed.has(uid)) return;
+    const created = this.#created.get(uid);
+    const names = created === undefined ? this.#possibleNames(uid) : [created];
     await Promise.all(names.map((name) => this.#destroy(name)));
-    this.#made.delete(uid);
-    this.#gone.add(uid);
-    const [oldest] = this.#gone;
-    if (this.#gone.size > mostGone && oldest !== undefined) this.#gone.delete(oldest);
+    this.#created.delete(uid);
+    this.#removed.add(uid);
+    const [oldest] = this.#removed;
+    if (this.#removed.size > maxRemoved && oldest !== undefined) this.#removed.delete(oldest);
   }
 
-  /** Kills what runs in one container's own cgroup, of which its runtime has lost sight. */
+  /** Kills the processes in a container's cgroup, for a container that the runtime has lost. */
   async killContainer(uid: string, containerId: string): Promise<void> {
     if (!/^[\w.-]+$/.test(containerId) || /^\.+$/.test(containerId))
-      throw new KubeletError('invalid', 'InvalidPath', `${JSON.stringify(containerId)} is no container's ID`);
+      throw new KubeletError(
+        'invalid',
+        'InvalidPath',
+        `${JSON.stringify(containerId)} is not a container ID`,
+      );
     const spellings = [containerId, `cri-containerd-${containerId}.scope`, `crio-${containerId}.scope`];
-    for (const name of this.#everyPlace(uid))
+    for (const name of this.#possibleNames(uid))
       for (const own of spellings) await this.#deps.cgroups.kill(name, own);
   }
 
@@ -134,25 +139,26 @@ export class PodCgroups {
         if (last.startsWith(prefix) && last.length > prefix.length) found.add(last.slice(prefix.length));
       }
     }
-    // Somebody has made it again.
-    for (const uid of found) this.#gone.delete(uid);
+    // Recreated after its removal, for example by the runtime.
+    for (const uid of found) this.#removed.delete(uid);
     return found;
   }
 
   async #destroy(name: CgroupName): Promise<void> {
     const { cgroups } = this.#deps;
-    // As a rule nothing is left in it.
+    // The usual case: no processes are left.
     if (await cgroups.removeIdle(name)) return;
     await cgroups.kill(name);
     await cgroups.remove(name);
   }
 
-  #everyPlace(uid: string): readonly CgroupName[] {
+  /** The pod's cgroup in each QoS class. */
+  #possibleNames(uid: string): readonly CgroupName[] {
     if (uid === '' || /[/\0]/.test(uid))
       throw new KubeletError(
         'invalid',
         'InvalidPath',
-        `${JSON.stringify(uid)} cannot be part of a cgroup's name`,
+        `${JSON.stringify(uid)} cannot be part of a cgroup name`,
       );
     return Object.values(classes).map((parents) => [...this.#deps.root, ...parents, `${prefix}${uid}`]);
   }

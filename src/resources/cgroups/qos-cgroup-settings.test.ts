@@ -21,19 +21,19 @@ const pods = [burstable('100m', '100'), burstable('400m', '200'), guaranteed('1'
 
 const cases = [
   [
-    'no pods: the least',
+    'no pods: minimum shares',
     [],
     {},
     { guaranteed: huge, burstable: { cpuShares: 2n, ...huge }, bestEffort: { cpuShares: 2n, ...huge } },
   ],
   [
-    'what burstable pods ask for, together',
+    'Burstable shares are the sum of the requests',
     pods,
     {},
     { guaranteed: huge, burstable: { cpuShares: 512n, ...huge }, bestEffort: { cpuShares: 2n, ...huge } },
   ],
   [
-    'memory kept for the classes',
+    'memory.min with MemoryQoS',
     pods,
     { memoryQos: true },
     {
@@ -43,7 +43,7 @@ const cases = [
     },
   ],
   [
-    'nothing is kept any more when the last pod is gone',
+    'memory.min is 0 without pods that request memory',
     [aPod()],
     { memoryQos: true },
     {
@@ -53,7 +53,7 @@ const cases = [
     },
   ],
   [
-    'half of what higher classes asked for is kept from lower ones',
+    'qosReserved 50%: half of the requests of higher classes is reserved',
     pods,
     { memoryReservePercent: 50n },
     {
@@ -63,12 +63,13 @@ const cases = [
     },
   ],
   [
-    'nothing is kept where the node does not know what it has',
+    'nothing is reserved while the allocatable memory is unknown',
     pods,
     { memoryReservePercent: 50n, allocatableMemoryBytes: 0n },
     { guaranteed: huge, burstable: { cpuShares: 512n, ...huge }, bestEffort: { cpuShares: 2n, ...huge } },
   ],
 ] as const;
 
-for (const [name, given, over, want] of cases)
-  test(name, () => expect(qosCgroupSettings(given, { ...policy, ...over })).toEqual(want));
+for (const [name, active, over, want] of cases)
+  test(`qosCgroupSettings: ${name}`, () =>
+    expect(qosCgroupSettings(active, { ...policy, ...over })).toEqual(want));

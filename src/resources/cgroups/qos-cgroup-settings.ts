@@ -1,4 +1,4 @@
-// What the kernel is told of the classes of pods together. Pure. Upstream: pkg/kubelet/cm/qos_container_manager_linux.go.
+// Computes the settings of the QoS class cgroups. Pure. Upstream: pkg/kubelet/cm/qos_container_manager_linux.go.
 
 import type { Pod } from '../../api/k8s/types.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
@@ -10,11 +10,11 @@ import { amountOf } from '../../api/quantity/resource-amounts.ts';
 export interface QosPolicy {
   readonly podLevelResources: boolean;
   readonly memoryQos: boolean;
-  /** qosReserved of memory in percent, behind its gate; undefined: none. */
+  /** qosReserved of memory in percent, with its gate; undefined if not set. */
   readonly memoryReservePercent: bigint | undefined;
-  /** What pods may use together; undefined or 0: not known, so that nothing can be reserved. */
+  /** Allocatable memory of all pods; undefined or 0 if unknown, and then nothing is reserved. */
   readonly allocatableMemoryBytes: bigint | undefined;
-  /** Page sizes of the kernel: classes are not limited in them. */
+  /** The kernel's page sizes. QoS classes have no limit on huge pages. */
   readonly hugePageSizes: readonly string[];
 }
 
@@ -72,11 +72,11 @@ function sumRequests(pods: readonly Pod[], policy: QosPolicy): Sums {
 }
 
 function memoryMin(bytes: bigint, policy: QosPolicy): CgroupSettings {
-  // differs from upstream, which says nothing of nothing: what the last pod had would stay kept when it is gone.
+  // differs from upstream: zero is written too. Upstream omits it, so the value of the last pod stays after its removal.
   return policy.memoryQos ? { unified: { 'memory.min': `${bytes}` } } : {};
 }
 
-/** What lower classes may use when a part of what higher ones have asked for is kept for them. */
+/** The limits of lower QoS classes if a percentage of the requests of higher ones is reserved. */
 function memoryLimits(
   sums: Sums,
   policy: QosPolicy,

@@ -7,10 +7,10 @@ import { SystemCgroups } from './system-cgroups.ts';
 
 const ownPid = 100;
 
-/** By process: its cgroup. 2 is a thread of the kernel. */
+/** `cgroups` has the cgroup of each process. 2 is a kernel thread. */
 function rig(settings: { readonly kubelet?: string; readonly system?: string }, inContainer = false) {
   const clock = new FakeClock(0);
-  const places = new Map([
+  const cgroups = new Map([
     [1, '/'],
     [2, '/'],
     [50, '/'],
@@ -18,21 +18,21 @@ function rig(settings: { readonly kubelet?: string; readonly system?: string }, 
     [ownPid, '/'],
   ]);
   const moves: string[] = [];
-  const made: string[] = [];
+  const created: string[] = [];
   const lines: string[] = [];
   let fault: KubeletError | undefined;
   const component = new SystemCgroups({
     processes: {
-      make: async (path) => void made.push(path),
+      create: async (path) => void created.push(path),
       move: async (pid, path) => {
         if (fault !== undefined) throw fault;
         moves.push(`${pid} ${path}`);
-        places.set(pid, path);
+        cgroups.set(pid, path);
       },
-      inRoot: async () => [...places].filter(([, place]) => place === '/').map(([pid]) => pid),
+      inRoot: async () => [...cgroups].filter(([, path]) => path === '/').map(([pid]) => pid),
       isKernelThread: async (pid) => pid === 2,
       isOnHost: async () => !inContainer,
-      cgroupOf: async (pid) => places.get(pid) ?? '',
+      cgroupOf: async (pid) => cgroups.get(pid) ?? '',
     },
     ownPid,
     kubelet: '',
@@ -50,41 +50,41 @@ function rig(settings: { readonly kubelet?: string; readonly system?: string }, 
       await clock.until(stopped, 1000);
     };
   };
-  return { clock, lines, made, moves, places, start, fail: (err?: KubeletError) => void (fault = err) };
+  return { clock, lines, created, moves, cgroups, start, fail: (err?: KubeletError) => void (fault = err) };
 }
 
-test('the kubelet goes where it is wanted, once, and back when somebody moved it', async () => {
-  const { clock, made, moves, places, start } = rig({ kubelet: '/kube' });
+test('moves the kubelet to kubeletCgroups once, and again after it was moved away', async () => {
+  const { clock, created, moves, cgroups, start } = rig({ kubelet: '/kube' });
   const stop = await start();
   await clock.advance(300_000);
-  expect([made, moves]).toEqual([['/kube'], ['100 /kube']]);
-  places.set(ownPid, '/elsewhere');
+  expect([created, moves]).toEqual([['/kube'], ['100 /kube']]);
+  cgroups.set(ownPid, '/foreign');
   await clock.advance(60_000);
   expect(moves).toEqual(['100 /kube', '100 /kube']);
   await stop();
 });
 
-test('one that runs in a container is left alone', async () => {
+test('does not move a kubelet that runs in a container', async () => {
   const { moves, start } = rig({ kubelet: '/kube' }, true);
   const stop = await start();
   expect(moves).toEqual([]);
   await stop();
 });
 
-test('what is in no cgroup goes to that of the system, but for the first process and the kernel', async () => {
-  const { clock, moves, places, start } = rig({ system: '/system' });
+test('moves processes of the root cgroup to systemCgroups, except PID 1 and kernel threads', async () => {
+  const { clock, moves, cgroups, start } = rig({ system: '/system' });
   const stop = await start();
   expect(moves).toEqual(['50 /system', '100 /system']);
-  places.set(70, '/');
+  cgroups.set(70, '/');
   await clock.advance(60_000);
   expect(moves.at(-1)).toBe('70 /system');
   await stop();
 });
 
-test('the top is no place for it', async () =>
+test('rejects the root cgroup as systemCgroups', async () =>
   await expect(rig({ system: '/' }).start()).rejects.toThrow('system container cannot be root ("/")'));
 
-test('what cannot be moved is told once and tried again', async () => {
+test('logs a failed move once and retries it', async () => {
   const { clock, fail, lines, moves, start } = rig({ kubelet: '/kube' });
   fail(new KubeletError('forbidden', 'EPERM', 'cannot write "100"'));
   const stop = await start();

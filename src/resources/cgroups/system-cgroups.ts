@@ -1,7 +1,7 @@
-// Keeps what runs beside pods where the configuration wants it: the kubelet in kubeletCgroups, and in systemCgroups every
-// process that is in no cgroup. Upstream: setupNode, ensureSystemCgroups and ensureProcessInContainerWithOOMScore in
-// pkg/kubelet/cm/container_manager_linux.go. Invariants: neither the first process nor threads of the kernel are moved, nor
-// a kubelet that runs in a container; looking costs one read a minute, and nothing is written while all is in its place.
+// Moves processes outside pods to their configured cgroups: the kubelet to kubeletCgroups, and every process in the root
+// cgroup to systemCgroups. Upstream: setupNode, ensureSystemCgroups and ensureProcessInContainerWithOOMScore in
+// pkg/kubelet/cm/container_manager_linux.go. Invariants: PID 1, kernel threads and a kubelet that runs in a container are
+// never moved; the check is one read a minute, and nothing is written while every process is in place.
 
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -12,7 +12,7 @@ import type { Logger } from '../../base/log/log.ts';
 
 interface SystemCgroupsDeps {
   readonly processes: {
-    make(path: string): Promise<void>;
+    create(path: string): Promise<void>;
     move(pid: number, path: string): Promise<void>;
     inRoot(): Promise<readonly number[]>;
     isKernelThread(pid: number): Promise<boolean>;
@@ -20,9 +20,9 @@ interface SystemCgroupsDeps {
     cgroupOf(pid: number): Promise<string>;
   };
   readonly ownPid: number;
-  /** kubeletCgroups; empty: the kubelet stays where it is. */
+  /** kubeletCgroups; empty to leave the kubelet where it is. */
   readonly kubelet: string;
-  /** systemCgroups; empty: others stay where they are. */
+  /** systemCgroups; empty to leave other processes where they are. */
   readonly system: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -30,8 +30,8 @@ interface SystemCgroupsDeps {
 
 const periodMs = 60_000;
 const retryMaxMs = 60_000;
-/** What is moved may have made others meanwhile. */
-const passes = 11;
+/** Processes may fork while they are moved. */
+const maxPasses = 11;
 
 type Task = 'kubelet' | 'system';
 
@@ -39,8 +39,8 @@ export class SystemCgroups implements Component {
   readonly name = 'system-cgroups';
   readonly #deps: SystemCgroupsDeps;
   readonly #queue: KeyedQueue<Task>;
-  /** What went wrong last: the same is not told again. */
-  readonly #told = new Map<Task, string>();
+  /** The last error logged. The same error is not logged again. */
+  readonly #loggedErrors = new Map<Task, string>();
 
   constructor(deps: SystemCgroupsDeps) {
     this.#deps = deps;
@@ -49,11 +49,11 @@ export class SystemCgroups implements Component {
       parallel: 1,
       backoff: { initialMs: 1_000, maxMs: retryMaxMs },
       run: async (task) => {
-        await (task === 'kubelet' ? this.#keepKubelet() : this.#keepSystem());
-        this.#told.delete(task);
+        await (task === 'kubelet' ? this.#moveKubelet() : this.#moveSystem());
+        this.#loggedErrors.delete(task);
         this.#queue.addAfter(task, periodMs);
       },
-      onError: (task, err, retryInMs) => this.#tell(task, err, retryInMs),
+      onError: (task, err, retryInMs) => this.#logOnce(task, err, retryInMs),
     });
   }
 
@@ -67,7 +67,7 @@ export class SystemCgroups implements Component {
       ['kubelet', kubelet],
     ] as const) {
       if (path === '') continue;
-      await processes.make(path);
+      await processes.create(path);
       this.#queue.add(task);
     }
     return { stopped: this.#drain(signal) };
@@ -78,30 +78,30 @@ export class SystemCgroups implements Component {
     await this.#queue.stop();
   }
 
-  #tell(what: Task, err: unknown, retryInMs: number): void {
+  #logOnce(task: Task, err: unknown, retryInMs: number): void {
     const text = describeError(err);
-    if (this.#told.get(what) === text) return;
-    this.#told.set(what, text);
-    this.#deps.log.warn('Processes could not be moved to their cgroup', { what, err, retryInMs });
+    if (this.#loggedErrors.get(task) === text) return;
+    this.#loggedErrors.set(task, text);
+    this.#deps.log.warn('Failed to move processes to their cgroup', { task, err, retryInMs });
   }
 
-  async #keepKubelet(): Promise<void> {
+  async #moveKubelet(): Promise<void> {
     const { kubelet, ownPid, processes } = this.#deps;
     if (!(await processes.isOnHost(ownPid))) return;
-    // Where its place cannot be told, it is moved: afterwards it can.
-    const place = await processes.cgroupOf(ownPid).catch(() => undefined);
-    if (place !== absolute(kubelet)) await processes.move(ownPid, kubelet);
+    // If its cgroup is ambiguous (cpu and memory differ), moving it resolves that.
+    const current = await processes.cgroupOf(ownPid).catch(() => undefined);
+    if (current !== absolute(kubelet)) await processes.move(ownPid, kubelet);
   }
 
-  async #keepSystem(): Promise<void> {
+  async #moveSystem(): Promise<void> {
     const { log, processes, system } = this.#deps;
     let failure: unknown;
-    for (let pass = 1; pass <= passes; pass++) {
+    for (let pass = 1; pass <= maxPasses; pass++) {
       const pids: number[] = [];
       for (const pid of await processes.inRoot())
         if (pid !== 1 && !(await processes.isKernelThread(pid))) pids.push(pid);
       if (pids.length === 0) return;
-      log.v(3).info('Moving processes to the cgroup of the system', { pids, cgroup: system });
+      log.v(3).info('Moving processes to the system cgroup', { pids, cgroup: system });
       failure = undefined;
       for (const pid of pids) {
         await processes.move(pid, system).catch((err: unknown) => {

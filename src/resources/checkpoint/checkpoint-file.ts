@@ -1,45 +1,45 @@
-// One small file that holds a store's state, and goes on holding it when the kubelet is killed; a few seconds later also when
-// the machine loses its power, which ends what the state is about. Upstream: pkg/kubelet/checkpointmanager. Invariants: at most one write at a time and one that waits for it, however many changes
-// come meanwhile; what the waiting one writes is what holds when it begins; the same text is not written twice in a row;
-// whoever waits for a write makes it begin at once, otherwise changes are gathered for a moment.
+// Keeps a store's state in one small file that survives a kill of the kubelet and, a few seconds later, a power loss (which
+// ends the containers that the state is about anyway). Upstream: pkg/kubelet/checkpointmanager.
+// Invariants: at most one write is in flight and one queued, however many changes arrive; a queued write encodes the state as
+// of its start; the same text is not written twice in a row; a waiting caller starts the write at once, otherwise it is coalesced.
 import type { Clock, Timer } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 
-/** Small files that are written whole or not at all. */
+/** Small files that are written atomically. */
 export interface StateFiles {
-  /** Undefined when it is not there. */
+  /** Undefined if it does not exist. */
   read(path: string): Promise<string | undefined>;
   write(path: string, text: string): Promise<void>;
-  /** The same without waiting for the disk: what is killed is this process, not the machine. */
+  /** As `write`, without waiting for the disk: survives a kill of the process, not a power loss. */
   replace(path: string, text: string): Promise<void>;
-  /** Waits until the disk has what was replaced. */
-  settle(path: string): Promise<void>;
+  /** Resolves when the replaced content is on disk. */
+  flush(path: string): Promise<void>;
 }
 
 interface CheckpointFileOptions {
-  readonly files: Pick<StateFiles, 'read' | 'replace' | 'settle'>;
+  readonly files: Pick<StateFiles, 'read' | 'replace' | 'flush'>;
   readonly path: string;
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** What is to be in the file now. */
+  /** Returns the current state as text. */
   readonly encode: () => string;
   readonly onError: (err: unknown) => void;
 }
 
-/** Pods that come together are written together. Less than the making of a container takes, after which somebody waits. */
-const gatherMs = 8;
-/** Every wait for the disk makes it write everything that anybody has changed meanwhile. */
-const settleMs = 2_000;
+/** Coalesces the pods of a burst. Shorter than the creation of a container, whose start waits for the write. */
+const coalesceMs = 8;
+/** Delay of the flush. Each flush makes the disk write the pending changes of every process, so it is not done per write. */
+const flushDelayMs = 2_000;
 
 export class CheckpointFile {
   readonly #options: CheckpointFileOptions;
-  /** The last text that is known to be in the file. */
+  /** The last text written to or read from the file. */
   #written: string | undefined;
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #failed = false;
-  /** Ends the gathering for the write that waits. */
-  #hurry: () => void = () => undefined;
-  #settling: Timer | undefined;
+  /** Starts the queued write without further delay. */
+  #startNow: () => void = () => undefined;
+  #flushTimer: Timer | undefined;
 
   constructor(options: CheckpointFileOptions) {
     this.#options = options;
@@ -50,11 +50,11 @@ export class CheckpointFile {
     return this.#written;
   }
 
-  /** Has the file follow. Returns at once; whoever needs it to be there asks `saved`. */
+  /** Queues a write of the current state and returns at once. `saved` waits for it. */
   save(): void {
     if (this.#next !== undefined) return;
     const before = this.#current ?? Promise.resolve();
-    const next = Promise.all([before.catch(() => undefined), this.#gather()])
+    const next = Promise.all([before.catch(() => undefined), this.#coalesce()])
       .then(() => {
         this.#current = next;
         this.#next = undefined;
@@ -67,26 +67,26 @@ export class CheckpointFile {
     next.catch(this.#options.onError);
   }
 
-  /** Resolves when everything that holds now is in the file; rejects when that could not be written. */
+  /** Resolves when the current state is in the file. Rejects if the write failed. */
   async saved(): Promise<void> {
     if (this.#failed && this.#next === undefined) this.save();
-    this.#hurry();
+    this.#startNow();
     await (this.#next ?? this.#current);
   }
 
-  /** Resolves when what was written is on the disk. */
-  async settle(): Promise<void> {
+  /** Resolves when everything written is on disk. */
+  async flush(): Promise<void> {
     const { files, onError, path } = this.#options;
-    if (this.#settling === undefined) return;
-    this.#settling.cancel();
-    this.#settling = undefined;
-    await files.settle(path).catch(onError);
+    if (this.#flushTimer === undefined) return;
+    this.#flushTimer.cancel();
+    this.#flushTimer = undefined;
+    await files.flush(path).catch(onError);
   }
 
-  #gather(): Promise<void> {
+  #coalesce(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = this.#options.clock.setTimer(gatherMs, () => resolve());
-      this.#hurry = () => {
+      const timer = this.#options.clock.setTimer(coalesceMs, () => resolve());
+      this.#startNow = () => {
         timer.cancel();
         resolve();
       };
@@ -101,11 +101,11 @@ export class CheckpointFile {
     await files.replace(path, text);
     this.#failed = false;
     this.#written = text;
-    this.#settling ??= clock.setTimer(settleMs, () => void this.settle());
+    this.#flushTimer ??= clock.setTimer(flushDelayMs, () => void this.flush());
   }
 }
 
-/** A file of an earlier life cannot be trusted. Nothing is guessed: the operator decides. */
+/** The error of a checkpoint that cannot be trusted. The kubelet does not start until the operator has decided. */
 export function cannotRestore(why: string, what: string, path: string): KubeletError {
   return new KubeletError(
     'invalid',
@@ -114,5 +114,5 @@ export function cannotRestore(why: string, what: string, path: string): KubeletE
   );
 }
 
-/** Upstream's words for a file whose checksum is not that of its content. */
+/** Upstream's message for a file whose checksum does not match its content. */
 export const corruptCheckpoint = 'checkpoint is corrupted';

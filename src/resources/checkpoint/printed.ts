@@ -1,6 +1,6 @@
-// A checkpoint as Go's printer shows its struct, which is what the checksums of the CPU and memory managers' files cover. Pure.
-// Upstream: apimachinery/pkg/util/dump (ForHash) over spew. Invariant: types are shown for the fields of structs, and not
-// again inside of maps and lists; maps are sorted by key.
+// Prints a checkpoint as Go's spew prints its struct: the checksums of the CPU and memory managers' files cover that text. Pure.
+// Upstream: apimachinery/pkg/util/dump (ForHash) over spew. Invariant: types are printed for the fields of structs but not
+// inside maps and lists; maps are sorted by key.
 import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
@@ -10,7 +10,7 @@ export function printMap<V>(map: Readonly<Record<string, V>>, print: (value: V) 
   return `map[${entries.map(([key, value]) => `${key}:${print(value)}`).join(' ')}]`;
 }
 
-/** Numbers as numbers, texts as texts. */
+/** Compares numbers numerically and other keys as text. */
 function compareKeys(a: string, b: string): number {
   if (/^\d+$/.test(a) && /^\d+$/.test(b)) return Number(a) - Number(b);
   return a < b ? -1 : 1;
@@ -32,5 +32,5 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> {
     throw new KubeletError('invalid', 'CorruptCheckpoint', 'it is not JSON', { cause });
   }
   if (isObject(value)) return value;
-  throw new KubeletError('invalid', 'CorruptCheckpoint', 'it has another form');
+  throw new KubeletError('invalid', 'CorruptCheckpoint', 'it is not a JSON object');
 }

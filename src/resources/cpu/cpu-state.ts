@@ -1,4 +1,4 @@
-// The text of cpu_manager_state, byte for byte as the Go kubelet writes and reads it. Pure.
+// Encodes and decodes cpu_manager_state, byte for byte as the Go kubelet. Pure.
 // Upstream: pkg/kubelet/cm/cpumanager/state/checkpoint.go.
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -8,9 +8,9 @@ import { parseObject, printedChecksum, printMap } from '../checkpoint/printed.ts
 
 interface CpuState {
   readonly policyName: string;
-  /** CPUs that nobody has of their own: `0-3,7`. */
+  /** The shared CPUs: `0-3,7`. */
   readonly defaultCpuSet: string;
-  /** By pod UID and container name: CPUs of its own. */
+  /** Exclusive CPUs by pod UID and container name. */
   readonly entries: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
@@ -25,20 +25,21 @@ export function encodeCpuState(state: CpuState): string {
   return `{${names},${assigned}"checksum":${checksumOf(state)}}`;
 }
 
-/** Throws `invalid` when it is no such file or was damaged. */
+/** Throws `invalid` if the text is malformed or its checksum does not match. */
 export function decodeCpuState(text: string): CpuState {
-  const given = parseObject(text);
+  const fields = parseObject(text);
   const state: CpuState = {
-    policyName: textOf(given['policyName']),
-    // Go's decoder takes names in any case, and older files have another one.
-    defaultCpuSet: textOf(given['defaultCpuSet'] ?? given['defaultCPUSet']),
-    entries: entriesOf(given['entries']),
+    policyName: textOf(fields['policyName']),
+    // Go's decoder ignores the case of names, and older files have defaultCPUSet.
+    defaultCpuSet: textOf(fields['defaultCpuSet'] ?? fields['defaultCPUSet']),
+    entries: entriesOf(fields['entries']),
   };
-  const { checksum } = given;
-  // A file of the oldest form has none.
+  const { checksum } = fields;
+  // The oldest format has no checksum.
   const isOld = checksum === undefined || checksum === 0;
   const isWithoutPods = Object.keys(state.entries).length === 0;
-  const matches = checksum === checksumOf(state) || (isWithoutPods && checksum === firstFormChecksum(state));
+  const matches =
+    checksum === checksumOf(state) || (isWithoutPods && checksum === firstFormatChecksum(state));
   if (!isOld && !matches) throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint);
   return state;
 }
@@ -48,8 +49,8 @@ function checksumOf({ defaultCpuSet, entries, policyName }: CpuState): number {
   return printedChecksum(printed(policyName, defaultCpuSet, `(map[string]map[string]string)${assigned}`));
 }
 
-/** The first form of the file knew containers by their IDs alone. */
-function firstFormChecksum({ defaultCpuSet, policyName }: CpuState): number {
+/** The first format had entries by container ID only. */
+function firstFormatChecksum({ defaultCpuSet, policyName }: CpuState): number {
   return printedChecksum(printed(policyName, defaultCpuSet, '(map[string]string)map[]'));
 }
 
@@ -60,9 +61,9 @@ function printed(policyName: string, cpus: string, entries: string): string {
 function entriesOf(value: unknown): CpuState['entries'] {
   if (value === undefined) return {};
   const pods = isObject(value) ? Object.entries(value) : [];
-  const isWhole =
+  const isValid =
     isObject(value) && pods.every(([, each]) => isObject(each) && Object.values(each).every(isText));
-  if (!isWhole) throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint);
+  if (!isValid) throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint);
   return value as CpuState['entries'];
 }
 

@@ -1,4 +1,4 @@
-// The text of memory_manager_state, byte for byte as the Go kubelet writes and reads it. Pure.
+// Encodes and decodes memory_manager_state, byte for byte as the Go kubelet. Pure.
 // Upstream: pkg/kubelet/cm/memorymanager/state (checkpoint.go, state.go).
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -42,10 +42,9 @@ export function encodeMemoryState(state: MemoryState): string {
   return `{"policyName":${goJsonString(policyName)},${machine},${assigned}"checksum":${checksumOf(state)}}`;
 }
 
-/** Throws `invalid` when it is no such file or was damaged. */
+/** Throws `invalid` if the text is malformed or its checksum does not match. */
 export function decodeMemoryState(text: string): MemoryState {
-  const given = parseObject(text);
-  const { checksum, entries = {}, machineState = {}, policyName = '' } = given;
+  const { checksum, entries = {}, machineState = {}, policyName = '' } = parseObject(text);
   try {
     const state = { policyName, machineState: machineState ?? {}, entries: entries ?? {} } as MemoryState;
     if (isObject(state.machineState) && checksum === checksumOf(state)) return state;
@@ -69,7 +68,7 @@ function checksumOf({ entries, machineState, policyName }: MemoryState): number 
   );
 }
 
-/** Names sorted where they are keys of a map, as Go's encoding/json has them; fields of structs in the order they were given. */
+/** As Go's encoding/json: keys of maps sorted, fields of structs in their order. */
 function json(map: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([key, value]) => `${goJsonString(key)}:${JSON.stringify(value)}`).join(',')}}`;

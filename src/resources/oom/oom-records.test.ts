@@ -1,4 +1,4 @@
-// The lines are those of cadvisor's own tests and of a Linux 6 machine.
+// The log lines are from cadvisor's tests and from a Linux 6 machine.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { messageOfRecord, OomReader, podUidOfCgroup } from './oom-records.ts';
@@ -7,9 +7,9 @@ const first = 'ruby invoked oom-killer: gfp_mask=0x201da, order=0, oom_score_adj
 const noise = 'Mem-Info:';
 
 const cases: readonly (readonly [string, readonly string[], unknown])[] = [
-  ['nothing of it', ['hello', 'Killed process 3 (x)'], undefined],
+  ['no kill', ['hello', 'Killed process 3 (x)'], undefined],
   [
-    'a limit of a cgroup, since Linux 5.0',
+    'a cgroup limit, since Linux 5.0',
     [
       first,
       noise,
@@ -25,7 +25,7 @@ const cases: readonly (readonly [string, readonly string[], unknown])[] = [
     },
   ],
   [
-    'the whole machine, since Linux 5.0: whose process it was is told beside it',
+    'a system-wide OOM since Linux 5.0, with the cgroup on a line of its own',
     [
       first,
       'oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/kubepods/podu,task=stress,pid=7,uid=0',
@@ -40,7 +40,7 @@ const cases: readonly (readonly [string, readonly string[], unknown])[] = [
     },
   ],
   [
-    'before Linux 5.0',
+    'a cgroup limit, before Linux 5.0',
     [
       first,
       'Task in /mem2/child killed as a result of limit of /mem2',
@@ -56,32 +56,32 @@ const cases: readonly (readonly [string, readonly string[], unknown])[] = [
     },
   ],
   [
-    'the whole machine, before Linux 5.0',
+    'a system-wide OOM, before Linux 5.0',
     [first, 'Out of memory: Kill process 1 (x)', 'Killed process 13536 (memorymonster) total-vm:1kB'],
     { processName: 'memorymonster', pid: 13_536, limitedCgroup: '/', cgroup: '/', constraint: '' },
   ],
 ];
 
-describe('kills', () => {
+describe('OomReader', () => {
   for (const [name, lines, want] of cases)
-    test(name, () => {
+    test(`reads ${name}`, () => {
       const reader = new OomReader();
       expect(lines.map((line) => reader.read(line)).find((kill) => kill !== undefined)).toEqual(want);
     });
 
-  test('one after the other', () => {
+  test('reads several kills in sequence', () => {
     const reader = new OomReader();
     const lines = [first, 'Killed process 1 (a)', first, 'Killed process 2 (b)'];
     expect(lines.flatMap((line) => reader.read(line)?.pid ?? [])).toEqual([1, 2]);
   });
 });
 
-test('the message of a record', () => {
+test('extracts the message of a record', () => {
   expect(messageOfRecord('6,1234,5678,-;some; text\n SUBSYSTEM=x\n')).toBe('some; text');
   expect(messageOfRecord('6,1,2,-;text')).toBe('text');
 });
 
-describe('the pod of a cgroup', () => {
+describe('podUidOfCgroup', () => {
   for (const [path, uid] of [
     ['/kubepods/burstable/pod1-2/c', '1-2'],
     ['/kubepods/pod1-2', '1-2'],
@@ -94,25 +94,25 @@ describe('the pod of a cgroup', () => {
     ['/podman/x', undefined],
     ['/', undefined],
   ] as const)
-    test(path, () => expect(podUidOfCgroup(path)).toBe(uid));
+    test(`${path} → ${uid}`, () => expect(podUidOfCgroup(path)).toBe(uid));
 });
 
-describe('lines that a pod has a say in', () => {
-  /** cadvisor's patterns: what the reader has to find, in time that no reader has for a long line. */
-  const slowly = (message: string): unknown => {
+describe('lines with names that a pod chooses', () => {
+  /** cadvisor's patterns: the expected result, but too slow for long lines. */
+  const readByPattern = (message: string): unknown => {
     const whole =
       /oom-kill:constraint=(.*),nodemask=(.*),cpuset=(.*),mems_allowed=(.*),oom_memcg=(.*),task_memcg=(.*),task=(.*),pid=(.*),uid=(.*)/.exec(
         message,
       );
     if (whole !== null && /^\d+$/.test(whole[8] ?? ''))
       return [whole[7], Number(whole[8]), whole[5], whole[6], whole[1]];
-    const ofGlobal = /oom-kill:constraint=([^,]*),.*,global_oom,task_memcg=([^,]*),/.exec(message);
-    if (ofGlobal !== null) return undefined;
+    const systemWide = /oom-kill:constraint=([^,]*),.*,global_oom,task_memcg=([^,]*),/.exec(message);
+    if (systemWide !== null) return undefined;
     if (/Task in (.*) killed as a result of limit of (.*)/.test(message)) return undefined;
     const killed = /Killed process ([0-9]+) \((.+)\)/.exec(message);
     return killed === null ? undefined : [killed[2], Number(killed[1]), '/', '/', ''];
   };
-  const found = (message: string): unknown => {
+  const readMessage = (message: string): unknown => {
     const reader = new OomReader();
     reader.read(first);
     const kill = reader.read(message);
@@ -143,14 +143,14 @@ describe('lines that a pod has a say in', () => {
 
   test('are read as cadvisor reads them', () => {
     const piece = fc.constantFrom(...inOrder, ...others);
-    // In order, with strange pieces between.
+    // In order, with unexpected pieces between.
     const line = fc
       .array(fc.array(piece, { maxLength: 2 }), { minLength: inOrder.length, maxLength: inOrder.length })
       .map((between) => inOrder.map((part, at) => part + (between[at] ?? []).join('')).join(''));
     const any = fc.array(piece, { maxLength: 14 }).map((parts) => parts.join(''));
     fc.assert(
       fc.property(fc.oneof(line, any), (message) => {
-        expect(found(message)).toEqual(slowly(message));
+        expect(readMessage(message)).toEqual(readByPattern(message));
       }),
       { seed: 18, numRuns: 3_000 },
     );
@@ -162,14 +162,14 @@ describe('lines that a pod has a say in', () => {
     inOrder.slice(0, -1).join(''),
     'Killed process 1 (',
     'oom-kill:constraint=A,',
-  ])('a megabyte of %j costs no time', (part) => {
+  ])('reads a megabyte of %j in linear time', (part) => {
     const message = part.repeat(1_000_000 / part.length);
-    expect(() => found(message)).not.toThrow();
-    expect(() => found(`${inOrder.slice(0, 3).join('')}${message}`)).not.toThrow();
+    expect(() => readMessage(message)).not.toThrow();
+    expect(() => readMessage(`${inOrder.slice(0, 3).join('')}${message}`)).not.toThrow();
   });
 
-  test('the pod of a cgroup is found as by the pattern', () => {
-    const slowUid = (path: string): string | undefined => {
+  test('finds the pod of a cgroup as the pattern does', () => {
+    const uidByPattern = (path: string): string | undefined => {
       const [, plain, sliced] =
         /kubepods.*\/(?:pod([^/]+?)|[^/]*-pod([^/]+)\.slice)(?:\/|$)/.exec(path) ?? [];
       return plain ?? sliced?.replaceAll('_', '-');
@@ -178,7 +178,7 @@ describe('lines that a pod has a say in', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 14 }), (parts) => {
         const path = parts.join('');
-        expect(podUidOfCgroup(path)).toBe(slowUid(path));
+        expect(podUidOfCgroup(path)).toBe(uidByPattern(path));
       }),
       { seed: 18, numRuns: 5_000 },
     );

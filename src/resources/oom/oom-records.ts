@@ -1,11 +1,11 @@
-// Recognises in the kernel's log that a process was killed for lack of memory. Pure.
-// Upstream: cadvisor's utils/oomparser. Invariant: what is recognised, and what it says, is what cadvisor would.
+// Parses OOM kills from the kernel log. Pure.
+// Upstream: cadvisor's utils/oomparser. Invariant: finds the same kills with the same fields as cadvisor.
 
 export interface OomKill {
   readonly processName: string;
-  /** 0: the kernel did not say. */
+  /** 0 if the kernel did not log it. */
   readonly pid: number;
-  /** The cgroup whose limit was met; `/`: the machine itself is out of memory. */
+  /** The cgroup whose limit was reached; `/` if the machine itself is out of memory. */
   readonly limitedCgroup: string;
   /** The cgroup of the process that was killed. */
   readonly cgroup: string;
@@ -25,7 +25,7 @@ const fieldsSinceLinux5 = [
   'pid',
   'uid',
 ];
-/** Without a limit of a cgroup the line has another form, and tells only whose process it was. */
+/** A system-wide OOM has another form of the line, with the cgroup of the process only. */
 const globalSinceLinux5 = ',global_oom,task_memcg=';
 const beforeLinux5 = ['Task in ', ' killed as a result of limit of '] as const;
 const kubepods = 'kubepods';
@@ -34,7 +34,7 @@ const lastLine = /Killed process ([0-9]+) \(/g;
 
 const unknown: OomKill = { processName: '', pid: 0, limitedCgroup: '/', cgroup: '/', constraint: '' };
 
-/** Fed one message after the other; tells a kill with the message that completes it. */
+/** Takes the log message by message. Returns a kill with the message that completes it. */
 export class OomReader {
   #open: OomKill | undefined;
 
@@ -49,24 +49,25 @@ export class OomReader {
   }
 }
 
-function readLine(known: OomKill, message: string): readonly [OomKill, boolean] {
+/** Returns the kill with the fields of this message added, and whether it is complete. */
+function readLine(kill: OomKill, message: string): readonly [OomKill, boolean] {
   const [constraint, , , , limited = '', task = '', processName = '', pid = ''] = readFields(message) ?? [];
   if (constraint !== undefined && /^\d+$/.test(pid))
     return [{ processName, pid: Number(pid), limitedCgroup: limited, cgroup: task, constraint }, true];
-  const ofGlobal = readGlobal(message);
-  if (ofGlobal !== undefined) return [{ ...known, ...ofGlobal }, false];
-  const ofOld = between(message, ...beforeLinux5);
-  if (ofOld !== undefined) {
-    const [cgroup, limitedCgroup] = ofOld;
-    return [{ ...known, cgroup: absolute(cgroup), limitedCgroup: absolute(limitedCgroup) }, false];
+  const systemWide = readGlobal(message);
+  if (systemWide !== undefined) return [{ ...kill, ...systemWide }, false];
+  const oldForm = between(message, ...beforeLinux5);
+  if (oldForm !== undefined) {
+    const [cgroup, limitedCgroup] = oldForm;
+    return [{ ...kill, cgroup: absolute(cgroup), limitedCgroup: absolute(limitedCgroup) }, false];
   }
   const killed = readKilled(message);
-  return killed === undefined ? [known, false] : [{ ...known, ...killed }, true];
+  return killed === undefined ? [kill, false] : [{ ...kill, ...killed }, true];
 }
 
 /**
- * The values of the line's fields. A name of a cgroup may hold anything, commas included: as in cadvisor's greedy pattern,
- * each field begins at the last place that leaves room for those after it. Found from the end, in one pass.
+ * The values of the line's fields. The name of a cgroup may contain anything, commas included. As with cadvisor's greedy
+ * pattern, each field begins at the last position that leaves room for the following ones. Searched from the end, in one pass.
  */
 function readFields(message: string): readonly string[] | undefined {
   const start = message.indexOf(sinceLinux5);
@@ -93,7 +94,7 @@ function readGlobal(message: string): Pick<OomKill, 'constraint' | 'cgroup'> | u
   return { constraint, cgroup: message.slice(from, message.indexOf(',', from)) };
 }
 
-/** What stands between the first `before` and the last `middle`, and what comes after that. */
+/** The text between the first `before` and the last `middle`, and the text after `middle`. */
 function between(message: string, before: string, middle: string): readonly [string, string] | undefined {
   const start = message.indexOf(before);
   const at = message.lastIndexOf(middle);
@@ -114,21 +115,21 @@ function absolute(path: string): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** The text of a record as the kernel has it: `6,1234,5678,-;text`, then lines of fields. */
+/** The text of a kernel log record, `6,1234,5678,-;text` followed by lines of fields. */
 export function messageOfRecord(record: string): string {
   const text = record.slice(record.indexOf(';') + 1);
   const end = text.indexOf('\n');
   return end === -1 ? text : text.slice(0, end);
 }
 
-/** The pod in whose cgroup this is, in the spelling of either driver: of several, the innermost. */
+/** The UID of the innermost pod cgroup on this path, spelled by either cgroup driver. */
 export function podUidOfCgroup(path: string): string | undefined {
   const start = path.indexOf(kubepods);
   if (start < 0) return undefined;
   const [, ...parts] = path.slice(start).split('/');
   for (const part of parts.toReversed()) {
     if (part.startsWith('pod') && part !== 'pod') return part.slice('pod'.length);
-    // At least one character stands between the two.
+    // The UID between the two has at least one character.
     const at = part.endsWith(slice) ? part.slice(0, -slice.length - 1).lastIndexOf('-pod') : -1;
     if (at >= 0) return part.slice(at + '-pod'.length, -slice.length).replaceAll('_', '-');
   }

@@ -1,6 +1,6 @@
-// Tells of processes that the kernel killed for lack of memory, and counts them. Upstream: pkg/kubelet/oom and cadvisor's
-// container_oom_events_total. Owns the counts (sole writer). Invariants: what was logged before this kubelet started is not
-// told; a log that cannot be read is a warning, once; the counts are bounded, the oldest cgroup goes first.
+// Reports and counts OOM kills from the kernel log. Upstream: pkg/kubelet/oom and cadvisor's container_oom_events_total.
+// Owns the counts (sole writer). Invariants: kills logged before this kubelet started are not reported; an unreadable log is
+// warned about once; the counts are bounded, the oldest cgroup is dropped first.
 import type { EventSink } from '../../api/ports/events.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -9,7 +9,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { messageOfRecord, type OomKill, OomReader, podUidOfCgroup } from './oom-records.ts';
 
 export interface OomWatcherDeps {
-  /** Follows the kernel's log from now on. */
+  /** Follows the kernel log from now on. */
   readonly follow: (listener: {
     onRecord(record: string): void;
     onError(err: unknown): void;
@@ -19,8 +19,8 @@ export interface OomWatcherDeps {
   readonly log: Logger;
 }
 
-const mostCounts = 1_000;
-/** A log that broke off is opened again. */
+const maxCounts = 1_000;
+/** Delay before a broken log is reopened. */
 const reopenMs = 10_000;
 
 export class OomWatcher implements Component {
@@ -35,12 +35,12 @@ export class OomWatcher implements Component {
     this.#deps = deps;
   }
 
-  /** By cgroup of the process that was killed: how many, since this kubelet started. */
+  /** Kills since this kubelet started, by the cgroup of the killed process. */
   counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
-  /** Whether a process of this container was among them, whichever driver has named its cgroup. */
+  /** Whether a process of this container was killed. Works for cgroup names of either driver. */
   hasKilledIn(containerId: string): boolean {
     const scope = `-${containerId}.scope`;
     const isOwn = (part: string): boolean => part === containerId || part.endsWith(scope);
@@ -60,11 +60,11 @@ export class OomWatcher implements Component {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const { follow } = this.#deps;
-    // Half a message of a log that broke off must not be taken for the beginning of another.
+    // A new reader: the incomplete kill of a broken log must not be continued by the next one.
     const reader = new OomReader();
     try {
       this.#following = await follow({
-        onRecord: (record) => this.#see(reader.read(messageOfRecord(record))),
+        onRecord: (record) => this.#report(reader.read(messageOfRecord(record))),
         onError: (err) => {
           this.#warn(err);
           this.#reopen(signal);
@@ -72,13 +72,13 @@ export class OomWatcher implements Component {
       });
       if (signal.aborted) this.#following.close();
     } catch (err) {
-      // differs from upstream: a kubelet that may not read the log runs all the same.
+      // differs from upstream: a kubelet that may not read the log starts anyway.
       this.#warn(err);
       if (this.#following !== undefined) this.#reopen(signal);
     }
   }
 
-  /** Only a log that could be read once: one that never could is forbidden, or not there. */
+  /** Not called for a log that could never be opened: it is forbidden or does not exist. */
   #reopen(signal: AbortSignal): void {
     if (signal.aborted) return;
     this.#timer = this.#deps.clock.setTimer(reopenMs, () => void this.#follow(signal));
@@ -87,21 +87,21 @@ export class OomWatcher implements Component {
   #warn(err: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    this.#deps.log.warn('The log of the kernel cannot be read: OOM kills will not be told', { err });
+    this.#deps.log.warn('Failed to read the kernel log, OOM kills are not reported', { err });
   }
 
-  #see(kill: OomKill | undefined): void {
+  #report(kill: OomKill | undefined): void {
     if (kill === undefined) return;
     const { events, log } = this.#deps;
     this.#count(kill.cgroup);
     const podUID = podUidOfCgroup(kill.cgroup);
-    log.info('A process was killed, out of memory', { ...kill, ...(podUID === undefined ? {} : { podUID }) });
+    log.info('Process was OOM-killed', { ...kill, ...(podUID === undefined ? {} : { podUID }) });
     if (kill.limitedCgroup !== '/') return;
-    const who =
+    const victim =
       kill.processName !== '' && kill.pid !== 0
         ? `, victim process: ${kill.processName}, pid: ${kill.pid}`
         : '';
-    events.node({ type: 'Warning', reason: 'SystemOOM', message: `System OOM encountered${who}` });
+    events.node({ type: 'Warning', reason: 'SystemOOM', message: `System OOM encountered${victim}` });
   }
 
   #count(cgroup: string): void {
@@ -109,6 +109,6 @@ export class OomWatcher implements Component {
     this.#counts.delete(cgroup);
     this.#counts.set(cgroup, before + 1);
     const [oldest] = this.#counts.keys();
-    if (this.#counts.size > mostCounts && oldest !== undefined) this.#counts.delete(oldest);
+    if (this.#counts.size > maxCounts && oldest !== undefined) this.#counts.delete(oldest);
   }
 }

@@ -1,21 +1,21 @@
-// What the topology manager asks of those who give out something that lies on a NUMA node: CPUs, memory, devices. Types only.
-// Upstream: HintProvider in pkg/kubelet/cm/topologymanager.
+// The interface between the topology manager and the managers that allocate resources of NUMA nodes: CPUs, memory, devices.
+// Types only. Upstream: HintProvider in pkg/kubelet/cm/topologymanager.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 
 interface TopologyHint {
-  /** Undefined: any NUMA node will do. */
+  /** Undefined if any NUMA node will do. */
   readonly numaNodes: readonly number[] | undefined;
-  /** Whether this is as few nodes as it could be. */
+  /** Whether this is the smallest possible set of nodes. */
   readonly preferred: boolean;
 }
 
 export interface HintProvider {
   readonly name: string;
-  /** By resource: where it could come from; undefined: it does not matter. An empty list: it cannot be had. */
+  /** The possible placements by resource. Undefined: no preference. An empty list: the resource is not available. */
   hints(pod: Pod, container: Container): Readonly<Record<string, readonly TopologyHint[] | undefined>>;
-  /** Takes what the container needs, at the place that was agreed on. Throws what admission tells when it cannot. */
+  /** Allocates what the container needs, on the NUMA nodes of the merged hint. Throws the error to reject the pod with. */
   allocate(pod: Pod, container: Container): void;
-  /** The pod is over, has gone or was not admitted after all: what it had, if anything, is free again. May be told twice. */
+  /** Frees what the pod holds, if anything: it has ended, was removed or was rejected. Idempotent. */
   release(uid: PodUid): void;
 }

@@ -12,25 +12,25 @@ import type { HintProvider } from './hint-provider.ts';
 import { cpuManager, memoryManager } from './none-manager.ts';
 import { TopologyManager } from './topology-manager.ts';
 
-/** As Go kubelets of this version write and read them. */
+/** As Go kubelets of the same version write and read them. */
 const cpuFiles = [
-  ['no policy’s pods', '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'],
+  ['no entries', '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'],
   ['a default set', '{"policyName":"none","defaultCPUSet":"4-6","entries":{},"checksum":354655845}'],
   [
     'assignments',
     '{"policyName":"none","defaultCPUSet":"1-3","entries":{"pod":{"container1":"4-6","container2":"1-3"}},"checksum":3610638499}',
   ],
-  ['the checksum of the first form', '{"policyName":"none","defaultCPUSet":"1-3","checksum":1694838852}'],
-  ['no checksum at all', '{"policyName":"none","defaultCPUSet":"1-3"}'],
+  ['the checksum of the first format', '{"policyName":"none","defaultCPUSet":"1-3","checksum":1694838852}'],
+  ['no checksum', '{"policyName":"none","defaultCPUSet":"1-3"}'],
 ] as const;
 for (const [name, text] of cpuFiles)
-  test(`cpu_manager_state with ${name} is read`, () => {
+  test(`decodes cpu_manager_state with ${name}`, () => {
     const state = decodeCpuState(text);
     expect(state.policyName).toBe('none');
     expect(decodeCpuState(encodeCpuState(state))).toEqual(state);
   });
 
-test('cpu_manager_state is written byte for byte', () => {
+test('encodes cpu_manager_state byte for byte', () => {
   expect(encodeCpuState({ policyName: 'none', defaultCpuSet: '', entries: {} })).toBe(cpuFiles[0][1]);
   const text =
     '{"policyName":"none","defaultCpuSet":"1-3","entries":{"pod":{"container1":"4-6","container2":"1-3"}},"checksum":3610638499}';
@@ -40,7 +40,7 @@ test('cpu_manager_state is written byte for byte', () => {
 const memoryFile =
   '{"policyName":"static","machineState":{"0":{"numberOfAssignments":0,"memoryMap":{"memory":{"total":2048,"systemReserved":512,"allocatable":1536,"reserved":512,"free":1024}},"cells":[]}},"entries":{"pod":{"container1":[{"numaAffinity":[0],"type":"memory","size":512}]}},"checksum":4215593881}';
 
-test('memory_manager_state is read and written byte for byte', () => {
+test('decodes and encodes memory_manager_state byte for byte', () => {
   expect(encodeMemoryState(decodeMemoryState(memoryFile))).toBe(memoryFile);
   const none = '{"policyName":"None","machineState":{},"checksum":4236770233}';
   expect(encodeMemoryState({ policyName: 'None', machineState: {}, entries: {} })).toBe(none);
@@ -53,7 +53,7 @@ const damaged = [
   ['{', 'it is not JSON'],
 ] as const;
 for (const [text, why] of damaged)
-  test(`damaged: ${text}`, () => {
+  test(`rejects a corrupt file: ${text}`, () => {
     expect(() => decodeCpuState(text)).toThrow(why);
     expect(() => decodeMemoryState(text)).toThrow(why);
   });
@@ -81,49 +81,49 @@ for (const [name, make, file, none, other, empty] of managers) {
       policy,
     }).start(new AbortController().signal);
 
-  test(`the ${name} manager writes its file once, and takes one over`, async () => {
+  test(`the ${name} manager writes its state file once and adopts it after a restart`, async () => {
     await start(none);
     expect([...files]).toEqual([[`/root/${file}`, empty]]);
     await start(none);
   });
 
-  test(`the ${name} manager of another policy: this one is not built, and says so`, async () => {
+  test(`the ${name} manager rejects a policy that is not supported`, async () => {
     await expect(start(other)).rejects.toThrow(
-      /ManagerPolicy .*the policy ".tatic" is not built here; only "[nN]one" is/,
+      /ManagerPolicy .*the policy ".tatic" is not supported; use "[nN]one"/,
     );
   });
 
-  test(`the ${name} manager does not take over a node of another policy`, async () => {
+  test(`the ${name} manager rejects the state file of another policy`, async () => {
     const state = { policyName: 'other', defaultCpuSet: '', machineState: {}, entries: {} };
     files.set(`/root/${file}`, name === 'cpu' ? encodeCpuState(state) : encodeMemoryState(state));
-    const which = name === 'cpu' ? 'the CPU manager' : 'the memory manager';
+    const owner = name === 'cpu' ? 'the CPU manager' : 'the memory manager';
     await expect(start(none)).rejects.toThrow(
-      `configured policy "${none}" differs from state checkpoint policy "other", please drain this node and delete ${which} checkpoint file "/root/${file}" before restarting Kubelet`,
+      `configured policy "${none}" differs from state checkpoint policy "other", please drain this node and delete ${owner} checkpoint file "/root/${file}" before restarting Kubelet`,
     );
     files.set(`/root/${file}`, 'x');
     await expect(start(none)).rejects.toThrow('could not restore state from checkpoint: it is not JSON');
   });
 }
 
-test('what a provider cannot give refuses the pod, and what others gave is given back', () => {
+test('rejects a pod if a provider fails to allocate, and releases what others allocated', () => {
   const calls: string[] = [];
   const provider = (name: string, fails = false): HintProvider => ({
     name,
     hints: () => ({}),
     allocate: (_pod, container) => {
-      calls.push(`${name} gives ${container.name}`);
+      calls.push(`${name} allocates ${container.name}`);
       if (fails) throw new KubeletError('conflict', 'UnexpectedAdmissionError', 'none left');
     },
-    release: (uid) => void calls.push(`${name} takes back ${uid}`),
+    release: (uid) => void calls.push(`${name} releases ${uid}`),
   });
   const pod = aPod({ initContainers: [aContainer({ name: 'i' })], containers: [aContainer()] });
   expect(new TopologyManager([provider('a')]).admit(pod)).toBeUndefined();
-  expect(calls.splice(0)).toEqual(['a gives i', 'a gives c']);
+  expect(calls.splice(0)).toEqual(['a allocates i', 'a allocates c']);
   expect(new TopologyManager([provider('a'), provider('b', true)]).admit(pod)).toEqual({
     reason: 'UnexpectedAdmissionError',
     message: 'Allocate failed due to none left, which is unexpected',
   });
-  expect(calls).toEqual(['a gives i', 'b gives i', 'a takes back uid-p', 'b takes back uid-p']);
+  expect(calls).toEqual(['a allocates i', 'b allocates i', 'a releases uid-p', 'b releases uid-p']);
 });
 
 test('releases what a pod holds when the pod has ended or is gone, not before', async () => {

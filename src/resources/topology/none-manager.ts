@@ -1,7 +1,7 @@
-// The CPU and memory managers with the policies that give out nothing: every container uses what all share. What they keep is
-// the file that says so, by which a kubelet with another policy, of either kind, is kept from taking such a node over.
+// The CPU and memory managers with the policy "none": every container uses the shared CPUs and memory. They only keep the
+// state file, which stops a kubelet (of either implementation) with another policy from adopting the node.
 // Upstream: policy_none.go of pkg/kubelet/cm/cpumanager and memorymanager, and NewCheckpointState of both.
-// Invariant: a policy that is configured but not built keeps the kubelet from starting; nobody believes to have CPUs of their own.
+// Invariant: a policy that is not implemented keeps the kubelet from starting; no pod runs without the exclusivity it expects.
 import { join } from 'node:path';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Component } from '../../base/component.ts';
@@ -14,20 +14,20 @@ import type { HintProvider } from './hint-provider.ts';
 interface NoneManagerDeps {
   readonly files: Pick<StateFiles, 'read' | 'write'>;
   readonly rootDir: string;
-  /** As it is configured. */
+  /** As configured. */
   readonly policy: string;
 }
 
 interface Kind {
   readonly name: string;
   readonly file: string;
-  /** The one policy that is built. */
+  /** The name of the only policy implemented. */
   readonly none: string;
   readonly field: string;
-  readonly what: string;
+  readonly owner: string;
   readonly policyOf: (text: string) => string;
   readonly empty: string;
-  /** Before the words about another policy. */
+  /** Prefix of the error about a different policy, as upstream. */
   readonly prefix: string;
 }
 
@@ -36,7 +36,7 @@ const cpu: Kind = {
   file: 'cpu_manager_state',
   none: 'none',
   field: 'cpuManagerPolicy (--cpu-manager-policy)',
-  what: 'the CPU manager',
+  owner: 'the CPU manager',
   policyOf: (text) => decodeCpuState(text).policyName,
   empty: encodeCpuState({ policyName: 'none', defaultCpuSet: '', entries: {} }),
   prefix: '',
@@ -47,7 +47,7 @@ const memory: Kind = {
   file: 'memory_manager_state',
   none: 'None',
   field: 'memoryManagerPolicy (--memory-manager-policy)',
-  what: 'the memory manager',
+  owner: 'the memory manager',
   policyOf: (text) => decodeMemoryState(text).policyName,
   empty: encodeMemoryState({ policyName: 'None', machineState: {}, entries: {} }),
   prefix: '[memorymanager] ',
@@ -69,10 +69,10 @@ class NoneManager implements Component, HintProvider {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const { files, policy, rootDir } = this.#deps;
-    const { empty, field, file, none, policyOf, prefix, what } = this.#kind;
+    const { empty, field, file, none, owner, policyOf, prefix } = this.#kind;
     if (policy !== none) {
-      const message = `${field}: the policy ${JSON.stringify(policy)} is not built here; only ${JSON.stringify(none)} is`;
-      throw new KubeletError('invalid', 'PolicyNotBuilt', message);
+      const message = `${field}: the policy ${JSON.stringify(policy)} is not supported; use ${JSON.stringify(none)}`;
+      throw new KubeletError('invalid', 'PolicyNotSupported', message);
     }
     const path = join(rootDir, file);
     const text = await files.read(path);
@@ -80,11 +80,11 @@ class NoneManager implements Component, HintProvider {
     else {
       const found = attempt(
         () => policyOf(text),
-        (why) => cannotRestore(why, what, path),
+        (why) => cannotRestore(why, owner, path),
       );
       if (found !== none) {
         const why = `${prefix}configured policy ${JSON.stringify(none)} differs from state checkpoint policy ${JSON.stringify(found)}`;
-        throw cannotRestore(why, what, path);
+        throw cannotRestore(why, owner, path);
       }
     }
     return { stopped: untilAborted(signal) };
@@ -95,18 +95,18 @@ class NoneManager implements Component, HintProvider {
   }
 
   allocate(): void {
-    // What all share needs no taking.
+    // Shared resources need no allocation.
   }
 
   release(): void {
-    // And no giving back.
+    // Nothing was allocated.
   }
 }
 
-function attempt<T>(work: () => T, refusal: (why: string) => Error): T {
+function attempt<T>(work: () => T, wrapError: (why: string) => Error): T {
   try {
     return work();
   } catch (err) {
-    throw refusal(describeError(err));
+    throw wrapError(describeError(err));
   }
 }

@@ -1,6 +1,6 @@
-// Has every provider take what a pod's containers need when the pod is admitted. Upstream: pkg/kubelet/cm/topologymanager,
-// scope_none.go. Holds no state. Invariant: a pod that is not admitted, or has ended, holds nothing.
-// Hints are not merged: no provider that is built has any, and without hints every policy of upstream's admits every pod.
+// Allocates the resources of a pod's containers from every hint provider at admission. Upstream:
+// pkg/kubelet/cm/topologymanager, scope_none.go. Holds no state. Invariant: a rejected or ended pod holds nothing.
+// Hints are not merged yet: no provider returns any, and without hints every upstream policy admits every pod.
 import type { Pod } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
@@ -10,7 +10,7 @@ import { type Component, on, reaction } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { HintProvider } from './hint-provider.ts';
 
-interface Refusal {
+interface Rejection {
   readonly reason: string;
   readonly message: string;
 }
@@ -37,7 +37,8 @@ export class TopologyManager {
     ]);
   }
 
-  admit(pod: Pod): Refusal | undefined {
+  /** Undefined if the pod is admitted. */
+  admit(pod: Pod): Rejection | undefined {
     try {
       for (const container of initAndRegularContainers(pod))
         for (const provider of this.#providers) provider.allocate(pod, container);

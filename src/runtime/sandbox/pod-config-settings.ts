@@ -36,7 +36,7 @@ interface PodConfigSettingsInput {
   /** The node's allocatable; undefined: the machine's capacity. */
   readonly allocatable?: () => ResourceList;
   /** Allocatable memory without the eviction reserve; undefined: the machine's memory. */
-  readonly mostMemoryBytes?: () => bigint;
+  readonly maxMemoryBytes?: () => bigint;
   /** Undefined: pods have no cgroups of their own. */
   readonly cgroups?: { parentOf(pod: Pod): string } | undefined;
 }
@@ -72,7 +72,7 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
       memoryQos: input.gates.MemoryQoS
         ? { throttlingFactor: config.memoryThrottlingFactor ?? defaultThrottlingFactor, pageBytes }
         : undefined,
-      allocatableBytes: input.mostMemoryBytes ?? (() => machine.memoryBytes),
+      allocatableBytes: input.maxMemoryBytes ?? (() => machine.memoryBytes),
       groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,
     },
     seccomp: {

@@ -240,7 +240,7 @@ test('a deferred resize is admitted when another pod ends', async () => {
   ]);
   expect(scene.updates()).toEqual([]);
   expect(scene.explanation('web')).toBe(
-    "its resize waits: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
+    "its resize is deferred: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
   );
   scene.delete('other', 1);
   await scene.advance(10_000);
