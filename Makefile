@@ -46,7 +46,7 @@ layers: setup
 exports: setup
 	@$(script) tools/check-exports.ts
 
-# No word of the old dialect (tools/language-words.ts).
+# No word of the old dialect (tools/language/words.ts).
 language: setup
 	@$(script) tools/check-language.ts
 

@@ -1,7 +1,7 @@
 // The command behind `make language`: prints every word of the old dialect and fails if there is one.
 // `--by-folder` prints counts per folder only, and never fails. Paths after it are prefixes to check.
 import { dirname } from 'node:path';
-import { checkLanguage, formatFault, readTexts } from './language.ts';
+import { checkLanguage, formatFault, readTexts } from './language/language.ts';
 
 const [first, ...rest] = process.argv.slice(2);
 const isByFolder = first === '--by-folder';

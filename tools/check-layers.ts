@@ -1,5 +1,5 @@
 // The command behind `make layers`: prints every violation of the layer rule; fails if there is one.
-import { checkLayers, readSources } from './layers.ts';
+import { checkLayers, readSources } from './layers/layers.ts';
 
 const files = readSources(process.cwd());
 const faults = checkLayers(files);

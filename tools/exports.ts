@@ -2,8 +2,8 @@
 // depends on it. Entry points and configuration files have no named exports.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
-import type { SourceFile } from './layers.ts';
-import { type AstNode, isNode, type Module, parseModule, walk } from './layers-parse.ts';
+import type { SourceFile } from './layers/layers.ts';
+import { type AstNode, isNode, type Module, parseModule, walk } from './layers/parse.ts';
 
 /** The folders whose files may import each other. */
 const tops = ['src', 'test', 'integration', 'bench', 'tools'];

@@ -1,7 +1,7 @@
 // Finds what the composition root must not do: subscribe, wait, loop, keep state, define classes. It names which part is
 // plugged into which; everything else belongs to a feature.
-import type { Ban } from './layers-bans.ts';
-import { type AstNode, isNode, type Module, walk } from './layers-parse.ts';
+import type { Ban } from './bans.ts';
+import { type AstNode, isNode, type Module, walk } from './parse.ts';
 
 const statefulClasses: ReadonlySet<string> = new Set(['Channel', 'Map', 'Set', 'WeakMap', 'KeyedQueue']);
 

@@ -1,6 +1,6 @@
 // Generates the hardest texts for a regular expression from the expression's own parts: a prefix that reaches a repetition, a
 // pump that the repetition matches many times (or that reaches it once more), and a suffix that makes the match fail.
-import { parseRegex, type Sequence, type Term } from './regex-parse.ts';
+import { parseRegex, type Sequence, type Term } from './parse.ts';
 
 /** The text `prefix`, then `pump` many times, then `suffix`. */
 export interface Attack {

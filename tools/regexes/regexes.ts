@@ -2,9 +2,9 @@
 // from pods, registries and networks. Returns one line per fault.
 // A pattern for short text has a comment above it, `// regex-bound: 253, a host name`, and is tried with that length only. A
 // pattern that is built at run time (`new RegExp`) has a comment with the reason why it is safe, `// regex-made: why`.
-import type { SourceFile } from './layers.ts';
-import { type AstNode, isNode, type Module, parseModule, walk } from './layers-parse.ts';
-import { type Pattern, RegexRunner } from './regex-run.ts';
+import type { SourceFile } from '../layers/layers.ts';
+import { type AstNode, isNode, type Module, parseModule, walk } from '../layers/parse.ts';
+import { type Pattern, RegexRunner } from './run.ts';
 
 /** A text above this is not short, and its pattern must be linear. */
 const maxBound = 10_000;

@@ -1,8 +1,8 @@
 // Finds recursive removal by path. The kubelet is root, and pods can write to directories that it removes: a pod that swaps a
 // directory for a link during the removal has files of its choice deleted. edge/volumes/remove-directory.ts reaches every
 // entry through an open descriptor instead.
-import type { Ban } from './layers-bans.ts';
-import { type AstNode, isNode, type Module, walk } from './layers-parse.ts';
+import type { Ban } from './bans.ts';
+import { type AstNode, isNode, type Module, walk } from './parse.ts';
 
 /** Calls with `recursive` that remove nothing. Any other call with it counts as a removal, under any name. */
 const harmless: ReadonlySet<string> = new Set(['mkdir', 'mkdirSync', 'readdir', 'readdirSync', 'watch']);

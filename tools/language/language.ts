@@ -1,11 +1,11 @@
-// Finds words of the project's old dialect in comments, texts, names and documents (language-words.ts has the list).
+// Finds words of the project's old dialect in comments, texts, names and documents (words.ts has the list).
 // Pure but for `readTexts`. Text in code spans and code blocks is not judged, and neither are paths. A text of upstream's
 // that has a listed word is quoted under a comment `upstream's words`, on its line or the one above.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
-import { type WordRule, wordRules } from './language-words.ts';
-import type { SourceFile } from './layers.ts';
-import { type AstNode, isNode, parseModule, walk } from './layers-parse.ts';
+import type { SourceFile } from '../layers/layers.ts';
+import { type AstNode, isNode, parseModule, walk } from '../layers/parse.ts';
+import { type WordRule, wordRules } from './words.ts';
 
 interface WordFault {
   readonly path: string;

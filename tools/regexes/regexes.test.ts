@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { attacksOn } from './regex-attacks.ts';
+import { attacksOn } from './attacks.ts';
 import { checkRegexes } from './regexes.ts';
 
 const faultsOf = (text: string, path = 'src/pods/a.ts'): Promise<readonly string[]> =>

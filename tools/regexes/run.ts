@@ -1,6 +1,6 @@
 // Runs regular expressions on hostile text in a worker thread, which is terminated if an expression does not return.
 import { Worker } from 'node:worker_threads';
-import { type Attack, attacksOn } from './regex-attacks.ts';
+import { type Attack, attacksOn } from './attacks.ts';
 
 export interface Pattern {
   readonly source: string;

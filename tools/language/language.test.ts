@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkLanguage, formatFault } from './language.ts';
-import { wordRules } from './language-words.ts';
+import { wordRules } from './words.ts';
 
 function faultsOf(text: string, path = 'src/pods/a.ts'): readonly string[] {
   return checkLanguage([{ path, text }]).map(formatFault);

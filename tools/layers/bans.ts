@@ -1,6 +1,6 @@
 // Finds what deciders and loops must not do themselves: exit the process, read the clock, wait, draw random numbers, do I/O
 // through a global, keep state in a module. Each message names the injected dependency to use instead.
-import { type AstNode, isNode, type Module, walk } from './layers-parse.ts';
+import { type AstNode, isNode, type Module, walk } from './parse.ts';
 
 export interface Ban {
   readonly line: number;

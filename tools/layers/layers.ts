@@ -3,11 +3,11 @@
 // needs an exception is in the wrong folder.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
-import { findBans } from './layers-bans.ts';
-import { findCompositionBans } from './layers-composition.ts';
-import { findCycles } from './layers-cycles.ts';
-import { importsOf, type ModuleImport, parseModule } from './layers-parse.ts';
-import { findPathRemovals } from './layers-removal.ts';
+import { findBans } from './bans.ts';
+import { findCompositionBans } from './composition.ts';
+import { findCycles } from './cycles.ts';
+import { importsOf, type ModuleImport, parseModule } from './parse.ts';
+import { findPathRemovals } from './removal.ts';
 
 export interface SourceFile {
   /** From the repository's root, with slashes: src/pods/desired.ts */
