@@ -1,6 +1,6 @@
-// Gathers what the node's object shows from the host, the runtime and the other rooms. Upstream: the setters' inputs in
-// pkg/kubelet/kubelet_node_status.go. Keeps the runtime's last known version.
-// Invariant: no source is waited for longer than answerMs; a source that does not answer keeps its last value or is omitted.
+// Gathers the facts for the Node object from the host, the runtime and other components. Keeps the runtime's last version.
+// Invariant: every source has a deadline of responseTimeoutMs; on failure its last value is kept or its field is omitted.
+// Upstream: the setters' inputs in pkg/kubelet/kubelet_node_status.go.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import type { Subscribable } from '../base/channel.ts';
@@ -23,7 +23,7 @@ export interface NodeHost {
   network(name: string): Promise<NodeNetwork>;
 }
 
-/** What other rooms contribute. */
+/** Contributed by other components. */
 export interface NodeFeatureFacts {
   readonly resources: NodeResources;
   pressure?(): NodePressure;
@@ -43,7 +43,7 @@ interface GatherDeps {
   readonly log: Logger;
 }
 
-const answerMs = 5_000;
+const responseTimeoutMs = 5_000;
 const noPressure: NodePressure = { memory: false, disk: false, pid: false };
 const noNetwork: NodeNetwork = { hostAddresses: [], nameAddresses: [], defaultAddresses: [] };
 
@@ -62,7 +62,7 @@ export class NodeFactsGatherer {
 
   async gather(signal: AbortSignal): Promise<NodeFacts> {
     const { cri, features, host, nodeName, runtime } = this.#deps;
-    const options = { signal, timeoutMs: answerMs };
+    const options = { signal, timeoutMs: responseTimeoutMs };
     const [identity, network, version, images] = await Promise.all([
       host.identity(),
       this.#orOmit("the node's addresses", signal, host.network(nodeName)),
@@ -88,7 +88,7 @@ export class NodeFactsGatherer {
   async #orOmit<T>(what: string, signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
     const { clock, log } = this.#deps;
     try {
-      return await withDeadline({ clock, ms: answerMs, signal, what }, () => work);
+      return await withDeadline({ clock, ms: responseTimeoutMs, signal, what }, () => work);
     } catch (err) {
       if (isAbortOf(err, signal)) throw err;
       log.v(2).info('Omitting a field from the node status', { what, err });

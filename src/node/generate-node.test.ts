@@ -16,7 +16,7 @@ function initial(over: Parameters<typeof settings>[0] = {}, found: Parameters<ty
   return generateInitialNode(settings(over), facts(found), nowMs).node;
 }
 
-test('the object of a new node is the recorded one', () => {
+test('generates the recorded object for a new node', () => {
   const condition = (type: string, status: string, reason: string, message: string) => ({
     type,
     status,
@@ -93,7 +93,7 @@ test('the object of a new node is the recorded one', () => {
   });
 });
 
-test('labels, taints and the provider ID come from the settings', () => {
+test('takes labels, taints and the provider ID from the settings', () => {
   const node = initial({
     labels: { tier: 'x', 'kubernetes.io/hostname': 'other' },
     taints: [{ key: 'k', effect: 'NoExecute' }],
@@ -122,8 +122,8 @@ describe('computeAddresses', () => {
   const plain = { hostname: 'node1', nodeIps: [], externalCloudProvider: false };
   const known = [{ type: 'InternalIP', address: '198.51.100.1' }];
   const cases = [
-    ['by the name, where it is ours', [], plain, network, ['192.0.2.3', 'node1']],
-    ['by the default route', [], plain, bare, ['192.0.2.2', 'node1']],
+    ['resolves the host name to a local address', [], plain, network, ['192.0.2.3', 'node1']],
+    ['uses the default route', [], plain, bare, ['192.0.2.2', 'node1']],
     [
       'a host name that is an address',
       [],
@@ -134,30 +134,36 @@ describe('computeAddresses', () => {
     [':: prefers IPv6', [], { ...plain, nodeIps: ['::'] }, bare, ['2001:db8::2', 'node1']],
     ['--node-ip', [], { ...plain, nodeIps: ['192.0.2.3'] }, bare, ['192.0.2.3', 'node1']],
     [
-      'two families',
+      'dual stack',
       [],
       { ...plain, nodeIps: ['2001:db8::2', '192.0.2.2'] },
       bare,
       ['2001:db8::2', '192.0.2.2', 'node1'],
     ],
     [
-      'a node IP of another host: as before',
+      'a node IP of another host: unchanged',
       known,
       { ...plain, nodeIps: ['192.0.2.77'] },
       bare,
       ['198.51.100.1'],
     ],
-    ['no address at all: as before', known, plain, { ...bare, defaultAddresses: [] }, ['198.51.100.1']],
-    ['a cloud: only the name is guessed', [], { ...plain, externalCloudProvider: true }, network, ['node1']],
+    ['no address: unchanged', known, plain, { ...bare, defaultAddresses: [] }, ['198.51.100.1']],
     [
-      'a cloud has spoken',
+      'external cloud provider: only the host name',
+      [],
+      { ...plain, externalCloudProvider: true },
+      network,
+      ['node1'],
+    ],
+    [
+      'external cloud provider that has set addresses: unchanged',
       known,
       { ...plain, externalCloudProvider: true, nodeIps: ['192.0.2.2'] },
       network,
       ['198.51.100.1'],
     ],
     [
-      'a cloud with a node IP',
+      'external cloud provider with a node IP',
       [],
       { ...plain, externalCloudProvider: true, nodeIps: ['192.0.2.2'] },
       network,
@@ -169,23 +175,23 @@ describe('computeAddresses', () => {
       expect(computeAddresses(before, over, net).addresses.map(({ address }) => address)).toEqual(want),
     );
 
-  test('a cloud is told which address was asked for, and a stale word is taken back', () => {
-    const asked = initial({ externalCloudProvider: true, nodeIps: ['192.0.2.2'] });
-    expect(asked.metadata?.annotations).toMatchObject({
+  test('annotates the node IP for an external cloud provider, and removes a stale annotation', () => {
+    const requested = initial({ externalCloudProvider: true, nodeIps: ['192.0.2.2'] });
+    expect(requested.metadata?.annotations).toMatchObject({
       'alpha.kubernetes.io/provided-node-ip': '192.0.2.2',
     });
-    const later = generateNode(asked, settings(), facts(), nowMs).node;
+    const later = generateNode(requested, settings(), facts(), nowMs).node;
     expect(later.metadata?.annotations).not.toHaveProperty('alpha.kubernetes.io/provided-node-ip');
   });
 });
 
 describe('computeAmounts', () => {
-  test('pods per core bounds the pods', () => {
+  test('limits pods by pods per core', () => {
     expect(computeAmounts({}, resources(), { maxPods: 110, podsPerCore: 10 }).capacity['pods']).toBe('20');
     expect(computeAmounts({}, resources(), { maxPods: 15, podsPerCore: 10 }).capacity['pods']).toBe('15');
   });
 
-  test('huge pages are no other memory, and nothing is negative', () => {
+  test('subtracts huge pages from memory, never below zero', () => {
     const { allocatable } = computeAmounts(
       {},
       resources({
@@ -203,7 +209,7 @@ describe('computeAmounts', () => {
     expect(computeAmounts({}, tight, { maxPods: 1, podsPerCore: 0 }).allocatable['memory']).toBe('0');
   });
 
-  test('extended resources of others stay, those gone from capacity go', () => {
+  test('keeps extended resources of others, and drops those no longer in capacity', () => {
     const before = {
       capacity: { 'example.com/dongle': '4' },
       allocatable: { 'example.com/dongle': '3', 'example.com/gone': '1' },
@@ -213,7 +219,7 @@ describe('computeAmounts', () => {
     expect(allocatable).not.toHaveProperty('example.com/gone');
   });
 
-  test('devices: what is healthy is allocatable, what is gone counts zero', () => {
+  test('reports healthy devices as allocatable and removed ones as zero', () => {
     const devices = () => ({
       capacity: new Map([['example.com/gpu', Quantity.of(4)]]),
       allocatable: new Map([['example.com/gpu', Quantity.of(3)]]),
@@ -237,17 +243,17 @@ describe('computeConditions', () => {
   const first = computeConditions(base);
   const earlier = first.conditions.map((each) => ({ ...each, lastTransitionTime: '2026-01-01T00:00:00Z' }));
 
-  test('the first words are told but for Ready', () => {
-    expect(first.turned).toEqual([
+  test('emits events for new conditions except Ready', () => {
+    expect(first.transitions).toEqual([
       'NodeHasSufficientMemory',
       'NodeHasNoDiskPressure',
       'NodeHasSufficientPID',
     ]);
   });
 
-  test('what stays keeps its transition time and tells nothing', () => {
+  test('keeps the transition time and emits no event for unchanged conditions', () => {
     const again = computeConditions({ ...base, before: earlier });
-    expect(again.turned).toEqual([]);
+    expect(again.transitions).toEqual([]);
     expect(again.conditions).toEqual(earlier);
   });
 
@@ -268,28 +274,28 @@ describe('computeConditions', () => {
       'container runtime is down',
     ],
     [
-      'several problems, each once',
+      'several problems without duplicates',
       { problems },
       ['NodeNotReady'],
       'False',
       '[container runtime is down, PLEG is not healthy: x]',
     ],
     [
-      'capacity is missing',
+      'missing capacity',
       { capacity: { cpu: '1' } },
       ['NodeNotReady'],
       'False',
       'missing node capacity for resources: memory, pods, ephemeral-storage',
     ],
   ] as const;
-  for (const [name, over, turned, status, message] of cases)
+  for (const [name, over, transitions, status, message] of cases)
     test(name, () => {
       const result = computeConditions({ ...base, ...over, before: earlier });
-      expect(result.turned).toEqual(turned);
+      expect(result.transitions).toEqual(transitions);
       expect(result.conditions.at(-1)).toMatchObject({ type: 'Ready', status, message });
     });
 
-  test('conditions of others stay in their place', () => {
+  test('keeps other controllers’ conditions in place', () => {
     const foreign = { type: 'NetworkUnavailable', status: 'False' };
     const { conditions } = computeConditions({ ...base, before: [foreign, ...earlier] });
     expect(conditions.map(({ type }) => type)).toEqual([
@@ -302,7 +308,7 @@ describe('computeConditions', () => {
   });
 });
 
-test('another boot is told with its ID', () => {
+test('emits a Rebooted event with the new boot ID', () => {
   const before = initial();
   const { bootID: _old, ...rest } = facts().identity;
   const { events } = generateNode(before, settings(), facts({ identity: { ...rest, bootID: 'b2' } }), nowMs);
@@ -311,7 +317,7 @@ test('another boot is told with its ID', () => {
   ]);
 });
 
-test('volumes in use: told as they are, kept while nobody knows, and not as an empty list', () => {
+test('reports volumes in use, keeps them while unknown, and omits an empty list', () => {
   const used = initial({}, { volumesInUse: ['example.com/d^1'] });
   expect(used.status?.volumesInUse).toEqual(['example.com/d^1']);
   const next = (volumesInUse: readonly string[] | undefined) =>
@@ -320,7 +326,7 @@ test('volumes in use: told as they are, kept while nobody knows, and not as an e
   expect(next([])).not.toHaveProperty('volumesInUse');
 });
 
-test('images: largest first, as many as allowed, five names each', () => {
+test('reports the largest images first, at most the maximum, with five names each', () => {
   const digests = ['a', 'b', 'c', 'd', 'e', 'f'];
   const images = [
     { digests, tags: ['t'], sizeBytes: 1 },
@@ -349,7 +355,7 @@ describe('reconcileNode', () => {
     },
   };
 
-  test('labels a kubelet owns, the annotation and huge pages; nothing else', () => {
+  test('updates only the kubelet’s labels, the annotation and huge pages', () => {
     const node = reconcileNode(existing, initial({ labels: { tier: 'new' } }), false);
     expect(node.metadata?.labels).toEqual({
       mine: 'stays',
@@ -368,28 +374,28 @@ describe('reconcileNode', () => {
     expect(node.status).toEqual({ capacity: amounts, allocatable: amounts });
   });
 
-  test('a machine made anew has no extended resources until their plugins come', () => {
+  test('resets extended resources of a recreated machine', () => {
     expect(reconcileNode(existing, initial(), true).status?.capacity).toMatchObject({ 'example.com/x': '0' });
   });
 });
 
-describe('the patch', () => {
+describe('nodeStatusPatch', () => {
   const later = generateNode(initial(), settings(), facts(), nowMs + 10_000).node;
 
-  test('a heartbeat alone is no change, but can be sent', () => {
+  test('does not count a heartbeat as a change, but patches it', () => {
     expect(nodeHasChanged(initial(), later)).toBe(false);
     const patch = nodeStatusPatch(initial(), later) as { status: { conditions: object[] } };
     expect(patch.status.conditions).toHaveLength(4);
     expect(patch.status.conditions[3]).toEqual({ type: 'Ready', lastHeartbeatTime: '2026-11-15T20:40:31Z' });
   });
 
-  test('what the server writes for an empty list is no change', () => {
+  test('treats an absent and an empty list as equal', () => {
     const stored = structuredClone(initial()) as { status: { images: { names: unknown }[] } };
     for (const image of stored.status.images.slice(1)) image.names = null;
     expect(nodeHasChanged(stored as unknown as Node, later)).toBe(false);
   });
 
-  test('addresses are replaced, since two of them may have one type', () => {
+  test('replaces addresses, since two may have the same type', () => {
     const other = facts({
       network: { hostAddresses: [], nameAddresses: [], defaultAddresses: ['192.0.2.8'] },
     });
@@ -406,7 +412,7 @@ describe('the patch', () => {
     });
   });
 
-  test('a label that was taken away comes back', () => {
+  test('restores a removed label', () => {
     const before = initial();
     const stripped = { ...before, metadata: { ...before.metadata, labels: {} } };
     const { node } = generateNode(stripped, settings(), facts(), nowMs);

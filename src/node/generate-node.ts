@@ -1,6 +1,6 @@
-// The node's object as it should be, from the one the API has and what was found out. Pure: no clock, no I/O, no log.
+// Generates the Node object from the API's object and the gathered facts. Pure: no clock, no I/O, no log.
+// Invariant: fields owned by others (conditions, labels, annotations, extended resources, volumesAttached) are kept.
 // Upstream: initialNode, updateNode and defaultNodeStatusFuncs in pkg/kubelet/kubelet_node_status.go, nodestatus/setters.go.
-// Invariant: what others own (conditions, labels, annotations, extended resources, volumesAttached) is passed through.
 
 import type { ContainerImage, Node, NodeStatus, NodeSystemInfo, Taint } from '../api/k8s/types.ts';
 import type { EventText } from '../api/ports/events.ts';
@@ -21,13 +21,13 @@ const maxNamesPerImage = 5;
 
 interface GeneratedNode {
   readonly node: Node;
-  /** To be told once the object was written. */
+  /** To be emitted after the object has been written. */
   readonly events: readonly EventText[];
-  /** What could not be found out. */
+  /** Fields that could not be determined. */
   readonly problems: readonly string[];
 }
 
-/** The object of a node that the API does not know yet. */
+/** The object to register. */
 export function generateInitialNode(settings: NodeSettings, facts: NodeFacts, nowMs: number): GeneratedNode {
   const taints = [...settings.taints, ...(settings.externalCloudProvider ? [cloudTaint] : [])];
   const node: Node = {
@@ -56,7 +56,7 @@ function defaultLabels({ architecture, hostname, operatingSystem }: NodeSettings
   };
 }
 
-/** The object that the API has, brought up to date. */
+/** The API's object with an up-to-date status. */
 export function generateNode(
   before: Node,
   settings: NodeSettings,
@@ -93,7 +93,7 @@ export function generateNode(
     node: { ...before, metadata: metadataOf(before, settings, addresses.providedIps), status: generated },
     events: [
       ...(rebooted ? [rebootEvent(settings.nodeName, facts.identity.bootID)] : []),
-      ...conditions.turned.map((reason) => statusEvent(settings.nodeName, reason)),
+      ...conditions.transitions.map((reason) => statusEvent(settings.nodeName, reason)),
     ],
     problems: addresses.problem === undefined ? [] : [addresses.problem],
   };
@@ -130,7 +130,7 @@ function systemInfo(settings: NodeSettings, { identity, runtime }: NodeFacts): N
   };
 }
 
-/** The largest first, as many as the node may tell of. */
+/** The largest first, at most `limit` of them. */
 function imagesOf(images: readonly NodeImage[], limit: number): ContainerImage[] {
   const largest = images.toSorted((a, b) => b.sizeBytes - a.sizeBytes);
   return (limit < 0 ? largest : largest.slice(0, limit)).map(({ digests, tags, sizeBytes }) => ({
@@ -140,8 +140,8 @@ function imagesOf(images: readonly NodeImage[], limit: number): ContainerImage[]
 }
 
 function bootChanged(status: NodeStatus, { identity }: NodeFacts): boolean {
-  const known = status.nodeInfo?.bootID ?? '';
-  return known !== '' && known !== identity.bootID;
+  const reported = status.nodeInfo?.bootID ?? '';
+  return reported !== '' && reported !== identity.bootID;
 }
 
 function rebootEvent(nodeName: string, bootID: string): EventText {
@@ -156,7 +156,7 @@ export function statusEvent(nodeName: string, reason: string): EventText {
   return { type: 'Normal', reason, message: `Node ${nodeName} status is now: ${reason}` };
 }
 
-/** RFC 3339 in UTC, cut to the second, since that is all the API keeps. */
+/** RFC 3339 in UTC, truncated to the second: the API's precision. */
 function apiTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

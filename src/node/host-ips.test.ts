@@ -14,7 +14,7 @@ const cases = [
     nodeWith(['ExternalIP', '192.0.2.1'], ['InternalIP', '192.0.2.9']),
     ['192.0.2.9'],
   ],
-  ['external when there is no internal', nodeWith(['ExternalIP', '192.0.2.1']), ['192.0.2.1']],
+  ['external without an internal one', nodeWith(['ExternalIP', '192.0.2.1']), ['192.0.2.1']],
   [
     'two of one family: the first',
     nodeWith(['InternalIP', '192.0.2.1'], ['InternalIP', '192.0.2.2']),
@@ -29,7 +29,7 @@ const cases = [
 for (const [name, node, want] of cases)
   test(`hostIpsOf: ${name}`, () => expect(hostIpsOf(node)).toEqual(want));
 
-test("the machine's own addresses stand in until the node has some", () => {
+test("falls back to the machine's addresses until the node has some", () => {
   const own = { get: (): ReturnType<typeof nodeWith> | undefined => undefined };
   const ips = new HostIps({ ownNode: own, machineAddresses: ['192.0.2.7'] });
   expect(ips.current()).toEqual(['192.0.2.7']);

@@ -1,5 +1,5 @@
-// The node's addresses as pods and statuses show them. Upstream: GetNodeHostIPs in pkg/util/node and getHostIPsAnyWay in
-// pkg/kubelet/kubelet_getters.go.
+// The node's addresses for pod statuses and the downward API. Upstream: GetNodeHostIPs in pkg/util/node and getHostIPsAnyWay
+// in pkg/kubelet/kubelet_getters.go.
 import { parseIp } from '../api/k8s/ip-address.ts';
 import type { Node } from '../api/k8s/types.ts';
 

@@ -1,4 +1,4 @@
-// Which addresses the node's object shows. Pure. Upstream: NodeAddress in pkg/kubelet/nodestatus/setters.go.
+// Computes the addresses in the Node status. Pure. Upstream: NodeAddress in pkg/kubelet/nodestatus/setters.go.
 import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from '../api/k8s/ip-address.ts';
 import type { NodeAddress } from '../api/k8s/types.ts';
 import type { NodeNetwork } from './node-facts.ts';
@@ -10,9 +10,9 @@ type AddressSettings = Pick<NodeSettings, 'hostname' | 'nodeIps' | 'externalClou
 
 interface AddressResult {
   readonly addresses: readonly NodeAddress[];
-  /** For an external cloud provider: the addresses that were asked for. */
+  /** For an external cloud provider: the addresses set by --node-ip. */
   readonly providedIps: string | undefined;
-  /** Why the addresses stay what they were. */
+  /** Why the addresses are left unchanged. */
   readonly problem: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function computeAddresses(
     if (problem !== undefined) return { addresses: before, providedIps: undefined, problem };
   }
   const providedIps = externalCloudProvider && specified.length > 0 ? specified.join(',') : undefined;
-  // What a cloud has said of the node counts more than what the node thinks of itself.
+  // Addresses set by the cloud provider take precedence over those that the node detects.
   if (externalCloudProvider && before.length > 0)
     return { addresses: before, providedIps, problem: undefined };
   const host: NodeAddress = { type: 'Hostname', address: hostname };
@@ -41,7 +41,7 @@ export function computeAddresses(
   return { addresses: [...internal, host], providedIps, problem: undefined };
 }
 
-/** A host name that is an address; else what the name resolves to, as far as it is ours; else the default interface. */
+/** The host name if it is an address; else its resolved address if on this host; else that of the default interface. */
 function ownAddress({ hostname, nodeIps }: AddressSettings, network: NodeNetwork): readonly string[] {
   const literal = parseIp(hostname);
   if (literal !== undefined) return [literal.text];
@@ -66,6 +66,6 @@ function nodeIpProblem(text: string, hostAddresses: readonly string[]): string |
   if (isMulticast(ip)) return "nodeIP can't be a multicast address";
   if (isLinkLocal(ip)) return "nodeIP can't be a link-local unicast address";
   if (isUnspecified(ip)) return "nodeIP can't be an all zeros address";
-  const isOurs = hostAddresses.some((each) => parseIp(each.replace(/%.*/, ''))?.text === ip.text);
-  return isOurs ? undefined : `node IP: "${ip.text}" not found in the host's network interfaces`;
+  const isLocal = hostAddresses.some((each) => parseIp(each.replace(/%.*/, ''))?.text === ip.text);
+  return isLocal ? undefined : `node IP: "${ip.text}" not found in the host's network interfaces`;
 }

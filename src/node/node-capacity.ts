@@ -1,5 +1,5 @@
-// What the node has and what of it pods may take. Pure. Upstream: MachineInfo in pkg/kubelet/nodestatus/setters.go.
-// Invariants: what others put into the object (extended resources) stays; nothing that pods may take is negative.
+// Computes the node's capacity and allocatable. Pure. Upstream: MachineInfo in pkg/kubelet/nodestatus/setters.go.
+// Invariants: extended resources set by others are kept; no allocatable amount is negative.
 import type { ResourceList } from '../api/k8s/types.ts';
 import { isHugePages } from '../api/quantity/huge-pages.ts';
 import { Quantity } from '../api/quantity/quantity.ts';
@@ -42,7 +42,7 @@ function podsOf(
   return podsPerCore > 0 ? Math.min(cores * podsPerCore, maxPods) : maxPods;
 }
 
-/** Extended resources that are in capacity no more are not allocatable either. */
+/** Drops extended resources that are no longer in the capacity. */
 function kept(allocatable: ResourceList, capacity: ResourceList): ResourceList {
   return Object.fromEntries(
     Object.entries(allocatable).filter(([name]) => name in capacity || !isExtendedResource(name)),
@@ -59,7 +59,7 @@ function remaining(capacity: ResourceList, reserved: ResourceAmounts): ResourceL
   );
 }
 
-/** Memory that is set aside for huge pages is no other memory. */
+/** Memory reserved for huge pages is not allocatable as regular memory. */
 function withoutHugePages(capacity: ResourceList, allocatable: ResourceList): ResourceList {
   const memory = allocatable['memory'];
   if (memory === undefined) return {};
@@ -76,7 +76,7 @@ function texts(amounts: ResourceAmounts): ResourceList {
   return Object.fromEntries([...amounts].map(([name, amount]) => [name, amount.toString()]));
 }
 
-/** With a domain that is not Kubernetes' own, so handed out by a plugin or an administrator. */
+/** Qualified with a domain other than kubernetes.io: advertised by a device plugin or an administrator. */
 export function isExtendedResource(name: string): boolean {
   return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
 }

@@ -1,6 +1,6 @@
-// The node's conditions and what is told when one turns. Pure. Upstream: pkg/kubelet/nodestatus/setters.go.
-// Invariants: the order is MemoryPressure, DiskPressure, PIDPressure, Ready, and Ready is new only behind the others; a
-// transition time changes with the status alone; conditions of others stay where they are.
+// Computes the node's conditions and the events for those that changed. Pure. Upstream: pkg/kubelet/nodestatus/setters.go.
+// Invariants: new conditions are appended in the order MemoryPressure, DiskPressure, PIDPressure, Ready; a transition time
+// changes only with the status; other controllers' conditions keep their position.
 import type { NodeCondition, ResourceList } from '../api/k8s/types.ts';
 import type { NodePressure } from './node-facts.ts';
 
@@ -16,7 +16,7 @@ interface ConditionInput {
 interface ConditionResult {
   readonly conditions: readonly NodeCondition[];
   /** Reasons of the events "Node … status is now: …". */
-  readonly turned: readonly string[];
+  readonly transitions: readonly string[];
 }
 
 interface Verdict {
@@ -25,8 +25,8 @@ interface Verdict {
   readonly reason: string;
   readonly message: string;
   readonly event: string;
-  /** A condition that is new is news, too; Ready's first word is not. */
-  readonly tellsFirst: boolean;
+  /** Whether a new condition emits an event: true for all but Ready. */
+  readonly emitsWhenNew: boolean;
 }
 
 const pressures = [
@@ -57,33 +57,33 @@ const pressures = [
 export function computeConditions(input: ConditionInput): ConditionResult {
   const verdicts = [...pressures.map((each) => pressureVerdict(each, input.pressure)), readyVerdict(input)];
   const conditions = [...input.before];
-  const turned: string[] = [];
-  for (const { event, tellsFirst, ...verdict } of verdicts) {
+  const transitions: string[] = [];
+  for (const { event, emitsWhenNew, ...verdict } of verdicts) {
     const at = conditions.findIndex(({ type }) => type === verdict.type);
-    const known = conditions[at];
-    const same = known?.status === verdict.status;
-    if (!same && (known !== undefined || tellsFirst)) turned.push(event);
+    const existing = conditions[at];
+    const same = existing?.status === verdict.status;
+    if (!same && (existing !== undefined || emitsWhenNew)) transitions.push(event);
     const condition: NodeCondition = {
       ...verdict,
-      // Only Ready explains itself anew while it stays what it is.
-      ...(same && verdict.type !== 'Ready' ? keptWords(known) : {}),
+      // Only Ready updates reason and message while its status stays the same.
+      ...(same && verdict.type !== 'Ready' ? keptReason(existing) : {}),
       lastHeartbeatTime: input.now,
-      lastTransitionTime: same ? (known.lastTransitionTime ?? input.now) : input.now,
+      lastTransitionTime: same ? (existing.lastTransitionTime ?? input.now) : input.now,
     };
     if (at < 0) conditions.push(condition);
     else conditions[at] = condition;
   }
-  return { conditions, turned };
+  return { conditions, transitions };
 }
 
-function keptWords({ reason, message }: NodeCondition): Pick<NodeCondition, 'reason' | 'message'> {
+function keptReason({ reason, message }: NodeCondition): Pick<NodeCondition, 'reason' | 'message'> {
   return { ...(reason === undefined ? {} : { reason }), ...(message === undefined ? {} : { message }) };
 }
 
 function pressureVerdict(row: (typeof pressures)[number], pressure: NodePressure): Verdict {
   const under = pressure[row.of];
   const [reason, message, event] = under ? row.yes : row.no;
-  return { type: row.type, status: under ? 'True' : 'False', reason, message, event, tellsFirst: true };
+  return { type: row.type, status: under ? 'True' : 'False', reason, message, event, emitsWhenNew: true };
 }
 
 function readyVerdict({ problems, capacity, localStorageIsolation }: ConditionInput): Verdict {
@@ -96,7 +96,7 @@ function readyVerdict({ problems, capacity, localStorageIsolation }: ConditionIn
   const type = 'Ready';
   if (all.length === 0) {
     const message = 'kubelet is posting ready status';
-    return { type, status: 'True', reason: 'KubeletReady', message, event: 'NodeReady', tellsFirst: false };
+    return { type, status: 'True', reason: 'KubeletReady', message, event: 'NodeReady', emitsWhenNew: false };
   }
   const message = aggregate(all);
   return {
@@ -105,11 +105,11 @@ function readyVerdict({ problems, capacity, localStorageIsolation }: ConditionIn
     reason: 'KubeletNotReady',
     message,
     event: 'NodeNotReady',
-    tellsFirst: false,
+    emitsWhenNew: false,
   };
 }
 
-/** One problem as it is; several as `[a, b]`, each once. */
+/** A single problem verbatim; several as `[a, b]` without duplicates. */
 function aggregate(problems: readonly string[]): string {
   const distinct = [...new Set(problems)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;

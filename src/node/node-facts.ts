@@ -1,4 +1,4 @@
-// What was found out about this node at one moment. Data only; gathered by the composition root, shown by generate-node.
+// The facts about this node at one moment. Types only. Gathered by gather-node-facts.ts, reported by generate-node.ts.
 import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s/types.ts';
 import type { ResourceAmounts } from '../api/quantity/resource-amounts.ts';
 
@@ -12,29 +12,29 @@ export interface NodeIdentity {
   readonly swapBytes: number;
 }
 
-/** Where the node can be reached, as far as its own host knows. */
+/** The node's addresses as its host reports them. */
 export interface NodeNetwork {
   /** Of all interfaces. */
   readonly hostAddresses: readonly string[];
-  /** What the node's name resolves to. */
+  /** The addresses that the node's name resolves to. */
   readonly nameAddresses: readonly string[];
-  /** Of the interface that the default route leaves by, the IPv4 one first. */
+  /** Of the default route's interface, IPv4 first. */
   readonly defaultAddresses: readonly string[];
 }
 
-/** What this machine has and what of it is kept from pods. Issue 9's managers say more than the machine alone. */
+/** The machine's resources and the reservations. */
 export interface NodeResources {
-  /** cpu, memory, ephemeral-storage, hugepages-*; how many pods is the node's own arithmetic. */
+  /** cpu, memory, ephemeral-storage, hugepages-*; without pods, which node-capacity.ts computes. */
   capacity(): ResourceAmounts;
   /** kubeReserved, systemReserved, hard eviction thresholds. */
   reservation(): ResourceAmounts;
-  /** Device plugins: what they offer, what of it is healthy, and what none offers any more. */
+  /** Of device plugins: all devices, the healthy ones, and resources that no plugin advertises any more. */
   devices?(): {
     readonly capacity: ResourceAmounts;
     readonly allocatable: ResourceAmounts;
     readonly removed: readonly string[];
   };
-  /** The node was made anew under its devices: extended resources count as zero until their plugins come back. */
+  /** True if the machine was recreated: extended resources are zero until their plugins register again. */
   resetExtendedResources?(): boolean;
 }
 
@@ -54,15 +54,15 @@ export interface NodeFacts {
   readonly identity: NodeIdentity;
   readonly network: NodeNetwork;
   readonly resources: NodeResources;
-  /** Undefined while the runtime has not said. */
+  /** Undefined until the runtime has reported its version. */
   readonly runtime: { readonly name: string; readonly version: string } | undefined;
-  /** Undefined when they could not be listed: what was told stands. */
+  /** Undefined if listing failed: the reported images stay. */
   readonly images: readonly NodeImage[] | undefined;
   readonly runtimeHandlers: readonly NodeRuntimeHandler[];
   readonly features: NodeFeatures | undefined;
   /** Why the node is not ready: runtime, network, storage, shutdown, in this order. */
   readonly problems: readonly string[];
   readonly pressure: NodePressure;
-  /** Undefined until the volumes of an earlier life are known. */
+  /** Undefined until the volumes that an earlier process mounted are known. */
   readonly volumesInUse: readonly string[] | undefined;
 }

@@ -3,7 +3,7 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
 import { silentLogger } from '../base/log/log.ts';
-import { away, FakeNodeApi } from './fixtures/node-world.ts';
+import { FakeNodeApi, unreachable } from './fixtures/node-world.ts';
 import { NodeLease } from './node-lease.ts';
 
 async function world({ api = new FakeNodeApi(), withNode = true } = {}) {
@@ -31,7 +31,7 @@ async function world({ api = new FakeNodeApi(), withNode = true } = {}) {
   return { api, clock, lease, own, state, updates, end: () => (stop.abort(), stopped) };
 }
 
-test('the lease has the recorded shape', async () => {
+test('creates the recorded lease', async () => {
   const { api } = await world();
   expect(api.lease).toEqual({
     apiVersion: 'coordination.k8s.io/v1',
@@ -46,7 +46,7 @@ test('the lease has the recorded shape', async () => {
   });
 });
 
-test('it is renewed every ten seconds without being read', async () => {
+test('renews the lease every ten seconds without getting it', async () => {
   const { api, clock, updates } = await world();
   await clock.advance(60_000);
   expect(updates()).toBe(6);
@@ -54,7 +54,7 @@ test('it is renewed every ten seconds without being read', async () => {
   expect(api.lease?.spec?.renewTime).toBe('2026-11-15T20:47:49.858000Z');
 });
 
-test('no lease without its node; as soon as that is there, it is made', async () => {
+test('creates the lease as soon as its node exists', async () => {
   const { api, clock, own } = await world({ withNode: false });
   await clock.advance(3_000);
   expect(api.lease).toBeUndefined();
@@ -64,7 +64,7 @@ test('no lease without its node; as soon as that is there, it is made', async ()
   expect(api.lease).toBeDefined();
 });
 
-test('a renewal by another meanwhile is taken as the base of the next', async () => {
+test('renews on top of a concurrent renewal', async () => {
   const { api, clock, updates } = await world();
   await api.leases.update({ ...api.lease, spec: { ...api.lease?.spec, holderIdentity: 'other' } });
   const before = updates();
@@ -73,9 +73,9 @@ test('a renewal by another meanwhile is taken as the base of the next', async ()
   expect(api.lease?.spec?.renewTime).toBe('2026-11-15T20:46:59.858000Z');
 });
 
-test('it survives the absence of the API server, without a flood, and a lease that was deleted', async () => {
+test('recovers with backoff from an unreachable API server and from a deleted lease', async () => {
   const { api, clock, state, updates } = await world();
-  api.fault = away;
+  api.fault = unreachable;
   const callsBefore = api.calls.length;
   await clock.advance(120_000);
   expect(state.failures).toBeGreaterThan(0);
@@ -89,19 +89,19 @@ test('it survives the absence of the API server, without a flood, and a lease th
   expect(updates() - before).toBeGreaterThanOrEqual(2);
 });
 
-test('it stops when asked, even in the middle of a failure', async () => {
+test('stops during a failing renewal', async () => {
   const { api, clock, end } = await world();
-  api.fault = away;
+  api.fault = unreachable;
   await clock.advance(10_000);
   await clock.until(end(), 1_000);
   expect(clock.pendingTimers()).toBe(0);
 });
 
-test('health: well while it is renewed, told why when it is over', async () => {
+test('reports healthy while the lease is renewed, and the last error once it has expired', async () => {
   const { api, clock, lease } = await world();
   await clock.advance(60_000);
   expect(lease.health()).toBeUndefined();
-  api.fault = away;
+  api.fault = unreachable;
   await clock.advance(40_000);
   expect(lease.health()).toBeUndefined();
   await clock.advance(20_000);

@@ -1,6 +1,7 @@
-// Renews the lease by which the control plane knows that this node is alive. Upstream:
-// component-helpers/apimachinery/lease, pkg/kubelet/util/nodelease.go. Invariants: made only with the node as its owner, so
-// that it goes with the node; asked for again and again while the API server is away; stops after everything else.
+// Renews the lease by which the control plane detects that this node is alive.
+// Invariants: the lease is created only with the node as its owner, so that it is garbage-collected with the node; creation
+// is retried while the API server is unreachable; this component stops after all others.
+// Upstream: component-helpers/apimachinery/lease, pkg/kubelet/util/nodelease.go.
 import { leaseNamespace } from '../api/k8s/lease.ts';
 import type { Lease, Node, OwnerReference } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
@@ -22,18 +23,18 @@ interface NodeLeaseDeps {
   readonly api: LeaseApi;
   readonly nodeName: string;
   readonly durationSeconds: number;
-  /** A lease that waits for its owner is created as soon as the node's object appears. */
+  /** A lease that waits for its owner is created as soon as the Node object appears. */
   readonly own: { get(): Node | undefined; readonly changed: Subscribable<void> };
   readonly random: () => number;
-  /** Renewals fail again and again: connections may be dead without anybody having noticed. */
+  /** Called when renewals fail repeatedly: the connections may be dead without an error. */
   readonly repeatedFailure: () => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-const renewShare = 0.25;
+const renewFraction = 0.25;
 const renewJitter = 0.04;
-const updateTries = 5;
+const maxUpdateAttempts = 5;
 const ensureBackoff = { initialMs: 200, maxMs: 7_000 };
 
 export class NodeLease implements Component {
@@ -42,8 +43,8 @@ export class NodeLease implements Component {
   readonly #queue: KeyedQueue<'renew'>;
   #latest: Lease | undefined;
   #lastFailure = '';
-  /** When the lease was last renewed, or first tried to be. */
-  #aliveAtMs: number | undefined;
+  /** Monotonic time of the last renewal, or of the start before the first. */
+  #renewedAtMs: number | undefined;
 
   constructor(deps: NodeLeaseDeps) {
     this.#deps = deps;
@@ -62,17 +63,17 @@ export class NodeLease implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    this.#aliveAtMs = this.#deps.clock.monotonic();
+    this.#renewedAtMs = this.#deps.clock.monotonic();
     this.#queue.add('renew');
     this.#queue.start();
     return { stopped: this.#stopAfter(signal) };
   }
 
-  /** What is wrong, in a sentence: the control plane takes the node for dead when its lease is over. */
+  /** Undefined if healthy. The control plane considers the node dead once its lease has expired. */
   health(): string | undefined {
     const { clock, durationSeconds } = this.#deps;
-    if (this.#aliveAtMs === undefined) return 'the lease has not been asked for yet';
-    const ageMs = clock.monotonic() - this.#aliveAtMs;
+    if (this.#renewedAtMs === undefined) return 'the lease has not been requested yet';
+    const ageMs = clock.monotonic() - this.#renewedAtMs;
     if (ageMs <= durationSeconds * 1000) return undefined;
     const why = this.#lastFailure === '' ? '' : `: ${this.#lastFailure}`;
     return `the node's lease has not been renewed for ${Math.round(ageMs / 1000)} s${why}`;
@@ -83,10 +84,10 @@ export class NodeLease implements Component {
     if (isWaiting && this.#deps.own.get() !== undefined) this.#queue.add('renew');
   }
 
-  /** Rejects, and is repeated soon, only while there is no lease that could be renewed. */
+  /** Rejects, and is retried with backoff, only while there is no lease to renew. */
   async #run(signal: AbortSignal): Promise<void> {
     if (this.#latest === undefined || !(await this.#update(this.#latest, signal))) await this.#ensure(signal);
-    const renewMs = this.#deps.durationSeconds * 1000 * renewShare;
+    const renewMs = this.#deps.durationSeconds * 1000 * renewFraction;
     this.#queue.addAfter('renew', renewMs * (1 + renewJitter * this.#deps.random()));
   }
 
@@ -105,11 +106,11 @@ export class NodeLease implements Component {
     await this.#update(lease, signal);
   }
 
-  /** False when no try went through. */
+  /** False if every attempt failed. */
   async #update(base: Lease, signal: AbortSignal): Promise<boolean> {
     const { api, repeatedFailure } = this.#deps;
     let latest = base;
-    for (let attempt = 0; attempt < updateTries; attempt++) {
+    for (let attempt = 0; attempt < maxUpdateAttempts; attempt++) {
       try {
         this.#latest = await api.update(await this.#renewed(latest, signal), signal);
         this.#succeeded();
@@ -119,7 +120,7 @@ export class NodeLease implements Component {
         this.#failed('Failed to update lease', err, 0);
         if (isKind(err, 'not-found')) return false;
         if (isKind(err, 'conflict')) latest = await api.get(signal);
-        // A server that answers, whatever it says, has working connections.
+        // Any response, even an error, proves that the connection works.
         else if (attempt > 0 && (isKind(err, 'unavailable') || isKind(err, 'timeout'))) repeatedFailure();
       }
     }
@@ -153,16 +154,16 @@ export class NodeLease implements Component {
   }
 
   #succeeded(): void {
-    if (this.#lastFailure !== '') this.#deps.log.info('Lease is renewed again');
+    if (this.#lastFailure !== '') this.#deps.log.info('Renewed lease after failures');
     this.#lastFailure = '';
-    this.#aliveAtMs = this.#deps.clock.monotonic();
+    this.#renewedAtMs = this.#deps.clock.monotonic();
   }
 
   #failed(message: string, err: unknown, retryInMs: number): void {
     const { log } = this.#deps;
     const text = describeError(err);
     const fields = { retryInMs: Math.round(retryInMs), err };
-    // A lease waits for its node: that one is not there yet is no fault.
+    // A lease waits for its node: a node that does not exist yet is no error.
     if (text === this.#lastFailure || isKind(err, 'not-found')) log.v(2).info(message, fields);
     else log.error(message, fields);
     this.#lastFailure = text;
@@ -175,7 +176,7 @@ export class NodeLease implements Component {
   }
 }
 
-/** RFC 3339 with six digits after the second, as leases have it. */
+/** RFC 3339 with microseconds, as leases use it. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -1,24 +1,24 @@
-// What the command line and the configuration contribute to the node's object. Pure.
+// The settings of the Node object from flags and configuration. Pure.
 import type { Taint } from '../api/k8s/types.ts';
 
 export interface NodeSettings {
   readonly nodeName: string;
-  /** The host's name or its override: the Hostname address and label. */
+  /** The host name or its override: the Hostname address and label. */
   readonly hostname: string;
-  /** As Go names them: amd64, linux. */
+  /** Go's names: amd64, linux. */
   readonly architecture: string;
   readonly operatingSystem: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly providerID: string;
-  /** --cloud-provider=external: addresses and the end of the initial taint come from elsewhere. */
+  /** --cloud-provider=external: the cloud controller manager sets the addresses and removes the initial taint. */
   readonly externalCloudProvider: boolean;
   readonly controllerAttachDetach: boolean;
   readonly registerNode: boolean;
   /** --node-ip: none, one, or one of each family; 0.0.0.0 or :: prefers a family. */
   readonly nodeIps: readonly string[];
   readonly maxPods: number;
-  /** 0: only maxPods counts. */
+  /** 0: only maxPods applies. */
   readonly podsPerCore: number;
   readonly kubeletPort: number;
   readonly kubeletVersion: string;

@@ -5,7 +5,7 @@ import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
-import { away, FakeNodeApi, facts, settings } from './fixtures/node-world.ts';
+import { FakeNodeApi, facts, settings, unreachable } from './fixtures/node-world.ts';
 import type { NodeFacts } from './node-facts.ts';
 import { NodeStatusLoop } from './node-status-loop.ts';
 import { OwnNode } from './own-node.ts';
@@ -41,13 +41,13 @@ async function world(
   return { api, clock, events, loop, own, state, reasons: () => events.map(({ reason }) => reason) };
 }
 
-test('a new node is registered at once and told of', async () => {
+test('registers a new node at once and emits its events', async () => {
   const { api, reasons } = await world();
   expect(api.calls).toEqual(['create node']);
   expect(reasons()).toEqual(['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID']);
 });
 
-test('while nothing changes only the report period writes', async () => {
+test('writes only every report period while nothing changes', async () => {
   const { api, clock } = await world();
   await clock.advance(299_000);
   expect(api.patches).toHaveLength(0);
@@ -55,7 +55,7 @@ test('while nothing changes only the report period writes', async () => {
   expect(api.patches).toHaveLength(1);
 });
 
-test('Ready is reported when it is reached, not at the next period', async () => {
+test('reports Ready at once, not at the next period', async () => {
   const { api, clock, loop, reasons, state } = await world({
     found: { problems: ['container runtime is down'] },
   });
@@ -67,9 +67,9 @@ test('Ready is reported when it is reached, not at the next period', async () =>
   expect(api.node?.status?.conditions?.at(-1)).toMatchObject({ status: 'True', reason: 'KubeletReady' });
 });
 
-test('an API server that is away is asked with a growing pause, and the node registered when it comes', async () => {
+test('retries registration with backoff until the API server is reachable', async () => {
   const api = new FakeNodeApi();
-  api.fault = away;
+  api.fault = unreachable;
   const { clock } = await world({ api });
   await clock.advance(120_000);
   expect(api.calls.length).toBeGreaterThan(10);
@@ -79,9 +79,9 @@ test('an API server that is away is asked with a growing pause, and the node reg
   expect(api.node).toBeDefined();
 });
 
-test('an API server that goes away meanwhile: five tries a period, then the status as it is by now', async () => {
+test('tries five times a period while the API server is unreachable, then reports the current status', async () => {
   const { api, clock, loop, state } = await world();
-  api.fault = away;
+  api.fault = unreachable;
   state.found = { pressure: { memory: true, disk: false, pid: false } };
   await clock.advance(60_000);
   const tries = api.calls.length - 1;
@@ -97,7 +97,7 @@ test('an API server that goes away meanwhile: five tries a period, then the stat
   expect(api.node?.status?.conditions?.[0]).toMatchObject({ type: 'MemoryPressure', status: 'True' });
 });
 
-test('a conflict is answered by reading the node again', async () => {
+test('gets the node again after a conflict', async () => {
   const { api, clock, loop, state } = await world();
   api.fault = new KubeletError('conflict', 'Conflict', 'changed meanwhile');
   state.found = { pressure: { memory: false, disk: true, pid: false } };
@@ -109,14 +109,14 @@ test('a conflict is answered by reading the node again', async () => {
   expect(api.calls).toContain('get node');
 });
 
-test('a node that was there is reconciled, and its status follows', async () => {
+test('reconciles an existing node, then updates its status', async () => {
   const first = await world();
   const second = await world({ api: first.api, found: { problems: ['container runtime is down'] } });
   expect(second.api.calls).toEqual(['create node', 'create node', 'get node', 'patch node']);
   expect(second.reasons()).toEqual(['NodeNotReady']);
 });
 
-test('a deleted node stays deleted until the kubelet starts again', async () => {
+test('does not register a deleted node again', async () => {
   const { api, clock, own } = await world();
   own.replace([structuredClone(api.node ?? {})]);
   api.node = undefined;
@@ -127,7 +127,7 @@ test('a deleted node stays deleted until the kubelet starts again', async () => 
   expect(api.node).toBeDefined();
 });
 
-test('--register-node=false only reports on a node that somebody made', async () => {
+test('with --register-node=false only updates a node created by others', async () => {
   const api = new FakeNodeApi();
   const { clock } = await world({ api, registerNode: false });
   await clock.advance(30_000);
@@ -137,7 +137,7 @@ test('--register-node=false only reports on a node that somebody made', async ()
   expect(api.patches.length).toBeGreaterThan(0);
 });
 
-test('cordoning and uncordoning are told', async () => {
+test('emits events when the node is cordoned and uncordoned', async () => {
   const { api, own, reasons } = await world();
   own.upsert({ ...api.node, spec: { unschedulable: true } });
   own.upsert({ ...api.node, spec: {} });

@@ -1,7 +1,7 @@
-// Registers the node and keeps its status true. Upstream: registerWithAPIServer, syncNodeStatus and fastNodeStatusUpdate in
-// pkg/kubelet/kubelet_node_status.go. A loop with one key and a timer. Invariants: registered once in this process's life, so
-// a node that was deleted stays deleted until the kubelet starts again; written when something changed, and else every
-// reportMs; nothing waits for it: pods run before the node is known.
+// Registers the node and keeps its status up to date. A loop with one key and a timer.
+// Invariants: the node is registered once per process, so a deleted node stays deleted until the kubelet restarts; the status
+// is written on a change, and otherwise every reportMs; nothing waits for it: pods run before the node is registered.
+// Upstream: registerWithAPIServer, syncNodeStatus and fastNodeStatusUpdate in pkg/kubelet/kubelet_node_status.go.
 
 import { isNodeReady } from '../api/k8s/node-ready.ts';
 import { laterObject } from '../api/k8s/resource-version.ts';
@@ -53,7 +53,7 @@ interface NodeStatusDeps {
 }
 
 const registerBackoff = { initialMs: 200, maxMs: 7_000 };
-const updateTries = 5;
+const maxUpdateAttempts = 5;
 const updateJitter = 0.04;
 
 export class NodeStatusLoop implements Component {
@@ -61,12 +61,12 @@ export class NodeStatusLoop implements Component {
   readonly #deps: NodeStatusDeps;
   readonly #queue: KeyedQueue<'status'>;
   #registered = false;
-  /** What our last write was answered with; the watch may not have it yet. */
+  /** The API server's response to the last write; the watch may not have it yet. */
   #written: Node | undefined;
   #reportedAtMs: number | undefined;
   #reportDelayMs = 0;
   #wasUnschedulable = false;
-  #rebootTold = false;
+  #rebootEmitted = false;
   #lastFailure = '';
 
   constructor(deps: NodeStatusDeps) {
@@ -76,8 +76,7 @@ export class NodeStatusLoop implements Component {
       parallel: 1,
       run: (_key, signal) => this.#run(signal),
       backoff: registerBackoff,
-      onError: (_key, err, retryInMs) =>
-        this.#failed('Node not registered yet, will be tried again', err, retryInMs),
+      onError: (_key, err, retryInMs) => this.#failed('Failed to register node', err, retryInMs),
     });
   }
 
@@ -93,9 +92,9 @@ export class NodeStatusLoop implements Component {
     return { stopped: this.#stopAfter(signal) };
   }
 
-  /** Something that the status shows may have changed. Cheap, idempotent, safe from anywhere. */
+  /** The status may have changed. Cheap, idempotent, safe from anywhere. */
   poke(): void {
-    // What fails is tried again at its own pace: news must not make an API server that is away be asked more often.
+    // After a failure only the backoff retries: changes must not add load on an unreachable API server.
     if (this.#lastFailure === '') this.#queue.add('status');
   }
 
@@ -108,7 +107,7 @@ export class NodeStatusLoop implements Component {
     const unschedulable = node.spec?.unschedulable === true;
     if (unschedulable === this.#wasUnschedulable) return;
     this.#wasUnschedulable = unschedulable;
-    this.#tell(
+    this.#emit(
       statusEvent(this.#deps.settings.nodeName, unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable'),
     );
   }
@@ -131,7 +130,7 @@ export class NodeStatusLoop implements Component {
     try {
       this.#written = await api.create(initial.node, signal);
       this.#reportedAtMs = clock.monotonic();
-      for (const event of initial.events) this.#tell(event);
+      for (const event of initial.events) this.#emit(event);
     } catch (err) {
       if (!(err instanceof KubeletError) || err.reason !== 'AlreadyExists') throw err;
       await this.#reconcile(initial.node, facts.resources.resetExtendedResources?.() ?? false, signal);
@@ -150,17 +149,17 @@ export class NodeStatusLoop implements Component {
   }
 
   async #update(signal: AbortSignal): Promise<void> {
-    for (let attempt = 0; attempt < updateTries; attempt++) {
+    for (let attempt = 0; attempt < maxUpdateAttempts; attempt++) {
       try {
         await this.#tryUpdate(attempt, signal);
-        if (this.#lastFailure !== '') this.#deps.log.info('Node status is reported again');
+        if (this.#lastFailure !== '') this.#deps.log.info('Reported node status after failures');
         this.#lastFailure = '';
         return;
       } catch (err) {
         if (isAbortOf(err, signal)) throw err;
         this.#failed('Error updating node status, will retry', err, this.#deps.timing.updateMs);
         if (attempt > 0 && isUnreachable(err)) this.#deps.report.repeatedFailure();
-        // Nothing that is tried again at once brings a deleted node back.
+        // An immediate retry cannot restore a deleted node.
         if (isKind(err, 'not-found')) return;
       }
     }
@@ -169,8 +168,8 @@ export class NodeStatusLoop implements Component {
   async #tryUpdate(attempt: number, signal: AbortSignal): Promise<void> {
     const { api, clock, log, own, settings } = this.#deps;
     const watched = own.get();
-    const known = watched === undefined ? this.#written : laterObject(watched, this.#written);
-    const before = attempt > 0 || known === undefined ? await api.get(signal) : known;
+    const cached = watched === undefined ? this.#written : laterObject(watched, this.#written);
+    const before = attempt > 0 || cached === undefined ? await api.get(signal) : cached;
     const generated = generateNode(before, settings, await this.#gather(signal), clock.now());
     for (const problem of generated.problems) log.error('Failed to set some node status fields', { problem });
     const changed = nodeHasChanged(before, generated.node);
@@ -180,7 +179,7 @@ export class NodeStatusLoop implements Component {
     const written = patch === undefined ? before : await api.patchStatus(patch, signal);
     this.#written = written;
     this.#reportedAtMs = clock.monotonic();
-    for (const event of generated.events) this.#tell(event);
+    for (const event of generated.events) this.#emit(event);
     if (isNodeReady(written) && !isNodeReady(before)) log.info('Node is ready');
   }
 
@@ -196,17 +195,17 @@ export class NodeStatusLoop implements Component {
     return clock.monotonic() - this.#reportedAtMs >= timing.reportMs + this.#reportDelayMs;
   }
 
-  /** After a change the next plain report comes at a random time, so that the nodes of a cluster do not report together. */
+  /** After a change the next periodic report is randomised, so that the nodes of a cluster do not report together. */
   #planReport(changed: boolean): void {
     const { reportMs, random } = this.#deps.timing;
-    const random01 = changed || this.#reportedAtMs === undefined ? random() - 0.5 : 0;
-    this.#reportDelayMs = reportMs * random01;
+    const offset = changed || this.#reportedAtMs === undefined ? random() - 0.5 : 0;
+    this.#reportDelayMs = reportMs * offset;
   }
 
-  #tell(event: EventText): void {
+  #emit(event: EventText): void {
     if (event.reason === 'Rebooted') {
-      if (this.#rebootTold) return;
-      this.#rebootTold = true;
+      if (this.#rebootEmitted) return;
+      this.#rebootEmitted = true;
     }
     this.#deps.log.v(2).info('Recording event message for node', { event: event.reason });
     this.#deps.report.events.node(event);
@@ -228,7 +227,7 @@ export class NodeStatusLoop implements Component {
   }
 }
 
-/** A server that answers, whatever it says, has working connections. */
+/** Any response, even an error, proves that the connection works. */
 function isUnreachable(err: unknown): boolean {
   return isKind(err, 'unavailable') || isKind(err, 'timeout');
 }

@@ -1,4 +1,4 @@
-// Keeps OwnNode equal to the node's object in the API server. Upstream: the node informer in pkg/kubelet/kubelet.go.
+// Keeps OwnNode in sync with the Node object in the API server. Upstream: the node informer in pkg/kubelet/kubelet.go.
 import type { Node } from '../api/k8s/types.ts';
 import type { Follow } from '../api/ports/api-client.ts';
 import type { Component } from '../base/component.ts';

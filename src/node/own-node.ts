@@ -1,4 +1,4 @@
-// This node's own object as the API server's watch last showed it. Upstream: the node lister of pkg/kubelet/kubelet.go.
+// This node's Node object as the watch last delivered it. Upstream: the node lister of pkg/kubelet/kubelet.go.
 // Owns OwnNode (sole writer: the watch). Invariant: the store is updated before the change is announced.
 
 import type { Node } from '../api/k8s/types.ts';
@@ -13,12 +13,12 @@ export class OwnNode implements WatchSink<Node>, Store {
   #node: Node | undefined;
   #synced = false;
 
-  /** Undefined: there is no such node, or nobody has looked yet. */
+  /** Undefined: the node does not exist, or has not been listed yet. */
   get(): Node | undefined {
     return this.#node;
   }
 
-  /** Whether the API server has answered once, be it that there is no such node. */
+  /** Whether the node has been listed once, even if it does not exist. */
   hasSynced(): boolean {
     return this.#synced;
   }

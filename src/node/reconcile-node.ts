@@ -1,6 +1,7 @@
-// What registration brings up to date on a node object that was there before. Pure.
-// Upstream: tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go: the labels a kubelet may own, the attach-detach
-// annotation, huge pages, and extended resources only where the machine was made anew. Taints are set at creation alone.
+// Reconciles an existing Node object on registration. Pure.
+// Updates the labels that a kubelet may own, the attach-detach annotation and huge pages; resets extended resources only if
+// the machine was recreated. Taints are set at creation only.
+// Upstream: tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go.
 import type { Node, ResourceList } from '../api/k8s/types.ts';
 import { isHugePages } from '../api/quantity/huge-pages.ts';
 import { attachDetachAnnotation } from './generate-node.ts';
@@ -43,10 +44,10 @@ function reconcileLabels(
 ): Record<string, string> {
   const labels = { ...existing };
   for (const name of ownedLabels) {
-    const wanted = initial[name];
-    if (wanted === undefined) continue;
-    if (wanted === '') delete labels[name];
-    else labels[name] = wanted;
+    const desired = initial[name];
+    if (desired === undefined) continue;
+    if (desired === '') delete labels[name];
+    else labels[name] = desired;
   }
   return labels;
 }
@@ -56,8 +57,8 @@ function reconcileAnnotations(
   initial: Record<string, string>,
 ): Record<string, string> {
   const { [attachDetachAnnotation]: _before, ...others } = existing;
-  const wanted = initial[attachDetachAnnotation];
-  return wanted === undefined ? others : { ...others, [attachDetachAnnotation]: wanted };
+  const desired = initial[attachDetachAnnotation];
+  return desired === undefined ? others : { ...others, [attachDetachAnnotation]: desired };
 }
 
 function reconcileAmounts(
@@ -66,9 +67,9 @@ function reconcileAmounts(
   resetExtendedResources: boolean,
 ): ResourceList {
   if (existing === undefined) return { ...initial };
-  const stays = Object.entries(existing)
+  const kept = Object.entries(existing)
     .filter(([name]) => !isHugePages(name))
     .map(([name, text]) => [name, resetExtendedResources && isExtendedResource(name) ? '0' : text]);
   const pages = Object.entries(initial).filter(([name]) => isHugePages(name));
-  return Object.fromEntries([...stays, ...pages]) as ResourceList;
+  return Object.fromEntries([...kept, ...pages]) as ResourceList;
 }

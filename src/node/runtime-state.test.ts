@@ -52,7 +52,7 @@ async function world() {
   };
 }
 
-test('before the first answer nothing is known', async () => {
+test('is not ready before the first response', async () => {
   const { runtime, state } = await world();
   state.relistAtMs = undefined;
   expect(runtime.problems()).toEqual([
@@ -62,7 +62,7 @@ test('before the first answer nothing is known', async () => {
   ]);
 });
 
-test('an answer makes it ready and tells what the runtime can do', async () => {
+test('becomes ready and reports handlers and features on a response', async () => {
   const { runtime, start, state } = await world();
   await start();
   expect(runtime.problems()).toEqual([]);
@@ -73,7 +73,7 @@ test('an answer makes it ready and tells what the runtime can do', async () => {
   expect(runtime.features).toEqual({ supplementalGroupsPolicy: true });
 });
 
-test('a network that is missing is told in the runtime’s words, and noticed soon when it comes', async () => {
+test('reports a missing network with the runtime’s message, and notices it soon when ready', async () => {
   const { clock, runtime, start, state } = await world();
   state.network = false;
   await start();
@@ -86,7 +86,7 @@ test('a network that is missing is told in the runtime’s words, and noticed so
   expect(state.turns).toBe(2);
 });
 
-test('a runtime that goes silent is down after half a minute, and is not asked in a hurry', async () => {
+test('reports an unresponsive runtime down after 30 s, and backs off', async () => {
   const { clock, runtime, start, state } = await world();
   await start();
   state.answers = false;

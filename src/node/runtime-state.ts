@@ -1,6 +1,6 @@
-// What the container runtime says of itself, for the node's Ready condition. Upstream: updateRuntimeUp in kubelet.go,
-// pkg/kubelet/runtime.go. Owns RuntimeState. Invariants: a runtime that does not answer is called down only after a while;
-// every turn from not ready to ready and back is announced.
+// Tracks the container runtime's own status for the node's Ready condition. Owns RuntimeState.
+// Invariants: an unresponsive runtime is reported down only after downAfterMs; every transition between ready and not ready
+// is announced. Upstream: updateRuntimeUp in kubelet.go, pkg/kubelet/runtime.go.
 
 import type { StatusResponse } from '../api/cri/generated/runtime/v1/api.ts';
 import { formatDurationMs } from '../api/k8s/duration.ts';
@@ -25,8 +25,8 @@ interface RuntimeStateDeps {
 }
 
 const checkMs = 5_000;
-/** While it is not ready yet, what is missing may come at any moment. */
-const checkSoonMs = 500;
+/** Interval while the runtime is not ready, so that readiness is noticed quickly. */
+const checkNotReadyMs = 500;
 const callTimeoutMs = 10_000;
 const downAfterMs = 30_000;
 const plegThresholdMs = 180_000;
@@ -49,7 +49,7 @@ export class RuntimeState implements Component {
       clock: deps.clock,
       parallel: 1,
       run: (_key, signal) => this.#check(signal),
-      backoff: { initialMs: checkSoonMs, maxMs: checkMs },
+      backoff: { initialMs: checkNotReadyMs, maxMs: checkMs },
       onError: (_key, err) => deps.log.v(2).info('Container runtime sanity check failed', { err }),
     });
   }
@@ -72,18 +72,18 @@ export class RuntimeState implements Component {
     return this.#features;
   }
 
-  /** Why the node is not ready as far as the runtime goes, in the order in which upstream tells it. */
+  /** The runtime's reasons for NotReady, in upstream's order. */
   problems(): readonly string[] {
     const nowMs = this.#deps.clock.monotonic();
     return [
-      this.#silence(nowMs),
+      this.#unresponsive(nowMs),
       this.#plegProblem(nowMs),
       this.#runtimeProblem,
       this.#networkProblem,
     ].filter((each) => each !== undefined);
   }
 
-  #silence(nowMs: number): string | undefined {
+  #unresponsive(nowMs: number): string | undefined {
     if (this.#answeredAtMs === undefined) return 'container runtime status check may not have completed yet';
     return nowMs - this.#answeredAtMs >= downAfterMs ? 'container runtime is down' : undefined;
   }
@@ -98,16 +98,16 @@ export class RuntimeState implements Component {
 
   async #check(signal: AbortSignal): Promise<void> {
     try {
-      this.#take(await this.#deps.runtime.status({}, { signal, timeoutMs: callTimeoutMs }));
-      this.#queue.addAfter('check', this.problems().length === 0 ? checkMs : checkSoonMs);
+      this.#record(await this.#deps.runtime.status({}, { signal, timeoutMs: callTimeoutMs }));
+      this.#queue.addAfter('check', this.problems().length === 0 ? checkMs : checkNotReadyMs);
     } finally {
       this.#announce();
     }
   }
 
-  #take(answer: StatusResponse): void {
+  #record(response: StatusResponse): void {
     const condition = (type: string): string | undefined => {
-      const found = answer.status?.conditions.find((each) => each.type === type);
+      const found = response.status?.conditions.find((each) => each.type === type);
       if (found?.status === true) return undefined;
       if (found === undefined) return '<nil>';
       return `${type}=${found.status} reason:${found.reason} message:${found.message}`;
@@ -118,7 +118,7 @@ export class RuntimeState implements Component {
       network === undefined ? undefined : `container runtime network not ready: ${network}`;
     this.#runtimeProblem = runtime === undefined ? undefined : `container runtime not ready: ${runtime}`;
     if (runtime !== undefined) return;
-    this.#handlers = answer.runtimeHandlers.map(({ name, features }) => ({
+    this.#handlers = response.runtimeHandlers.map(({ name, features }) => ({
       name,
       features: {
         recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
@@ -126,9 +126,9 @@ export class RuntimeState implements Component {
       },
     }));
     this.#features =
-      answer.features === undefined
+      response.features === undefined
         ? undefined
-        : { supplementalGroupsPolicy: answer.features.supplementalGroupsPolicy };
+        : { supplementalGroupsPolicy: response.features.supplementalGroupsPolicy };
     this.#answeredAtMs = this.#deps.clock.monotonic();
   }
 

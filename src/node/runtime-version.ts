@@ -1,15 +1,15 @@
-// The version of the container runtime as the node's status shows it: what a runtime adds beyond a proper version, as a
-// distribution's mark, is left out. Pure. Upstream: newRuntimeVersion in pkg/kubelet/kuberuntime, util/version in apimachinery.
+// Normalises the container runtime's version for the node status: suffixes that are not part of a version, such as a
+// distribution's, are dropped. Pure. Upstream: newRuntimeVersion in pkg/kubelet/kuberuntime, util/version in apimachinery.
 
 const extra = /^(?:-[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?$/;
 const zeroPrefixed = /^0\d/;
 
-const longestVersion = 256;
+const maxVersionLength = 256;
 
-/** Undefined: it is no version. */
+/** Undefined if the text is not a version. */
 export function runtimeVersion(text: string): string | undefined {
-  if (text.length > longestVersion) return undefined;
-  // regex-bound: 256, as longestVersion
+  if (text.length > maxVersionLength) return undefined;
+  // regex-bound: 256, maxVersionLength
   const [, numbers = '', rest = ''] = /^\s*v?(\d+(?:\.\d+)*)(.*?)\s*$/s.exec(text) ?? [];
   const parts = numbers.split('.');
   const plain = parts.map((part) => BigInt(part)).join('.');
@@ -18,7 +18,7 @@ export function runtimeVersion(text: string): string | undefined {
   return parts.length < 2 || zeroPrefixed.test(parts[0] ?? '') ? undefined : plain;
 }
 
-/** Numbers of a pre-release must not begin with a zero. */
+/** Numeric identifiers of a pre-release must not have leading zeros. */
 function zeroPrefixedRelease(rest: string): boolean {
   const [release = ''] = rest.split('+');
   return release

@@ -1,7 +1,7 @@
-// Objects of one kind that pods refer to, each kept for a while after it was fetched.
+// Caches objects of one kind that pods refer to, each for a TTL (strategy Cache).
+// Invariants: an immutable object is fetched once; registering a pod invalidates its objects, so that it starts with their
+// current content; while the API server is unreachable the last fetched object is returned.
 // Upstream: pkg/kubelet/util/manager/cache_based_manager.go.
-// Invariants: an immutable object is fetched once; a pod that begins to refer to an object sees it as it is then; while the
-// server is away what was fetched last goes on being told.
 
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -10,7 +10,7 @@ import { References } from './references.ts';
 import type { NamedObject, ObjectStrategy } from './strategy.ts';
 
 interface CachedObjectsDeps<T> {
-  /** `fromCache`: the server may answer from its memory. */
+  /** `fromCache`: the server may answer from its watch cache. */
   readonly get: (
     namespace: string,
     name: string,
@@ -23,7 +23,7 @@ interface CachedObjectsDeps<T> {
 
 interface Entry<T> {
   object: T | undefined;
-  /** That there is no such object is worth remembering, too. */
+  /** The not-found error, which is cached too. */
   missing: unknown;
   fetchedMs: number;
   fetching: Promise<T> | undefined;
@@ -63,7 +63,7 @@ export class CachedObjects<T extends NamedObject> implements ObjectStrategy<T> {
   async get(namespace: string, name: string, signal: AbortSignal): Promise<T> {
     const entry = this.#entries.get(keyOf(namespace, name));
     if (entry === undefined) return await this.#deps.get(namespace, name, signal);
-    if (entry.object?.immutable === true || this.#isFresh(entry)) return told(entry);
+    if (entry.object?.immutable === true || this.#isFresh(entry)) return cachedOrThrow(entry);
     entry.fetching ??= this.#fetch(entry, namespace, name, signal).finally(() => {
       entry.fetching = undefined;
     });
@@ -89,19 +89,19 @@ export class CachedObjects<T extends NamedObject> implements ObjectStrategy<T> {
         entry.object = undefined;
         entry.missing = err;
       } else if (entry.object === undefined && entry.missing === undefined) throw err;
-      else return told(entry);
+      else return cachedOrThrow(entry);
     }
     entry.fetchedMs = this.#deps.clock.monotonic();
-    return told(entry);
+    return cachedOrThrow(entry);
   }
 }
 
-function told<T>(entry: Entry<T>): T {
+function cachedOrThrow<T>(entry: Entry<T>): T {
   if (entry.object === undefined) throw entry.missing;
   return entry.object;
 }
 
-/** The server's memory may be behind what it told before. */
+/** The server's watch cache may be older than a previous response. */
 function isOlder(object: NamedObject | undefined, than: NamedObject | undefined): boolean {
   const versions = [object, than].map((each) => Number(each?.metadata?.resourceVersion ?? 0));
   return (versions[0] ?? 0) < (versions[1] ?? 0) && object?.metadata?.uid === than?.metadata?.uid;

@@ -1,4 +1,4 @@
-// On the double, as a node: what pods get, what the server is asked, and what happens when it is away.
+// Against the API server double, as a node: what pods get, what is requested, and what happens while it is unreachable.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiServerDouble, nodeUser } from '../../test/api-server/double.ts';
 import { memoryClient } from '../../test/api-server/memory-client.ts';
@@ -9,7 +9,7 @@ import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { ClusterObjects } from './cluster-objects.ts';
 
-describe('objects of a cluster', () => {
+describe('API objects', () => {
   let clock: FakeClock;
   let double: ApiServerDouble;
   let objects: ClusterObjects;
@@ -85,7 +85,7 @@ describe('objects of a cluster', () => {
   }
 
   describe('ClusterObjects, Watch', () => {
-    test('an object is there before it is asked for, and its changes are told', async () => {
+    test('lists an object before it is needed, and announces its changes', async () => {
       await open('Watch');
       configMap('cm', '1');
       const pod = podWith('p', 'cm');
@@ -105,7 +105,7 @@ describe('objects of a cluster', () => {
       ]);
     });
 
-    test('it is watched once for all pods, until the last of them has gone', async () => {
+    test('watches an object once for all pods, until the last is unregistered', async () => {
       await open('Watch');
       configMap('cm', '1');
       const pods = ['a', 'b'].map((name) => podWith(name, 'cm'));
@@ -121,7 +121,7 @@ describe('objects of a cluster', () => {
       expect(watched()).toBe(0);
     });
 
-    test('a pod that refers to something else is watched for that', async () => {
+    test('watches the new object when a pod refers to another', async () => {
       await open('Watch');
       configMap('one', '1');
       configMap('two', '2');
@@ -141,7 +141,7 @@ describe('objects of a cluster', () => {
       expect(names).toEqual(['configmaps', 'runtimeclasses', 'services']);
     });
 
-    test('an immutable object is not watched any more, and stays', async () => {
+    test('stops watching an immutable object and keeps it', async () => {
       await open('Watch');
       configMap('cm', '1', true);
       objects.registerPod(podWith('p', 'cm'));
@@ -152,7 +152,7 @@ describe('objects of a cluster', () => {
       expect(await valueOf('cm')).toBe('1');
     });
 
-    test('the server grants a moment later what it first refused', async () => {
+    test('recovers when the authorizer grants access later', async () => {
       await open('Watch');
       configMap('cm', '1');
       double.faults.fail({ verb: 'list', resource: 'configmaps' }, { code: 403, times: 2 });
@@ -162,7 +162,7 @@ describe('objects of a cluster', () => {
       expect(clock.monotonic()).toBeLessThan(200);
     });
 
-    test('while the server is away, what was seen is told, and what was not fails with the reason', async () => {
+    test('returns listed objects while the server is unreachable, and fails with the reason for others', async () => {
       await open('Watch');
       configMap('seen', '1');
       objects.registerPod(podWith('a', 'seen'));
@@ -180,7 +180,7 @@ describe('objects of a cluster', () => {
       expect(changes).toEqual(['ConfigMap seen']);
     });
 
-    test('what no pod refers to by name is fetched, as far as the node may', async () => {
+    test('fetches objects that no pod refers to by name, if authorized', async () => {
       await open('Watch');
       configMap('cm', '1');
       expect(await valueOf('cm')).toMatch(/^forbidden: .*no relationship found/);
@@ -190,7 +190,7 @@ describe('objects of a cluster', () => {
   });
 
   describe('ClusterObjects, Cache', () => {
-    test('an object is fetched again when its time is over, and when a pod begins to refer to it', async () => {
+    test('fetches an object again after its TTL, and when a pod is registered', async () => {
       await open('Cache');
       configMap('cm', '1');
       objects.registerPod(podWith('a', 'cm'));
@@ -204,7 +204,7 @@ describe('objects of a cluster', () => {
       expect(await valueOf('cm')).toBe('3');
     });
 
-    test('the node says how long; immutable ones are fetched once', async () => {
+    test('takes the TTL from the node, and fetches immutable objects once', async () => {
       await open('Cache');
       configMap('cm', '1');
       configMap('fixed', '1', true);
@@ -221,7 +221,7 @@ describe('objects of a cluster', () => {
       expect(gets()).toBe(3);
     });
 
-    test('while the server is away what was fetched goes on being told', async () => {
+    test('returns the cached object while the server is unreachable', async () => {
       await open('Cache');
       configMap('cm', '1');
       objects.registerPod(podWith('a', 'cm'));
@@ -236,7 +236,7 @@ describe('objects of a cluster', () => {
   });
 
   describe('ClusterObjects, Get', () => {
-    test('an object is fetched each time', async () => {
+    test('fetches an object each time', async () => {
       await open('Get');
       configMap('cm', '1');
       objects.registerPod(podWith('a', 'cm'));
@@ -247,7 +247,7 @@ describe('objects of a cluster', () => {
   });
 
   describe('ClusterObjects', () => {
-    test('secrets come the same way', async () => {
+    test('serves secrets by the same strategy', async () => {
       await open('Watch');
       double.objects.create('secrets', {
         metadata: { name: 's', namespace: 'default' },
@@ -265,7 +265,7 @@ describe('objects of a cluster', () => {
       expect((await clock.until(objects.secret('default', 's', signal))).data).toEqual({ k: 'dg==' });
     });
 
-    test('services and runtime classes are followed', async () => {
+    test('watches services and runtime classes', async () => {
       await open('Watch');
       const services = await objects.services(signal);
       expect(services.map(({ metadata }) => metadata?.name)).toEqual(['kubernetes']);
@@ -280,7 +280,7 @@ describe('objects of a cluster', () => {
       await expect(objects.runtimeClass('none', signal)).rejects.toThrow('"none" not found');
     });
 
-    test('services are waited for, as long as the caller does', async () => {
+    test('waits for the list of services until the caller aborts', async () => {
       double.faults.goDown();
       await open('Watch');
       const impatient = new AbortController();
@@ -292,7 +292,7 @@ describe('objects of a cluster', () => {
       expect(await clock.until(patient)).toHaveLength(1);
     });
 
-    test('claims and their volumes are fetched, and the node as it was last seen', async () => {
+    test('fetches claims and their volumes, and returns the watched node', async () => {
       await open('Watch');
       double.objects.create('persistentvolumes', {
         metadata: { name: 'pv' },

@@ -1,7 +1,7 @@
-// The cluster's objects that pods of this node refer to, as the API server has them: secrets and config maps by the
-// strategy of the configuration, tokens, services, runtime classes, claims and volumes. Upstream: pkg/kubelet/{secret,
-// configmap,token} and the listers of pkg/kubelet/kubelet.go.
-// Invariant: nothing is asked for that the Node authorizer does not grant: single objects by name, or what all nodes may list.
+// The API objects that this node's pods refer to: Secrets and ConfigMaps by the configured strategy, tokens, Services,
+// RuntimeClasses, claims and volumes. Invariant: only what the Node authorizer grants is requested: single objects by name,
+// or collections that every node may list.
+// Upstream: pkg/kubelet/{secret,configmap,token} and the listers of pkg/kubelet/kubelet.go.
 
 import type {
   ConfigMap,
@@ -90,7 +90,7 @@ export class ClusterObjects implements PodObjects, Component {
       this.#secrets.run(signal),
       this.#configMaps.run(signal),
       this.#trustBundles.run(signal),
-      // Those without an address are no environment variables.
+      // Headless services have no environment variables.
       follow({ path: '/api/v1/services', fieldSelector: 'spec.clusterIP!=None' }, this.#services, signal),
       follow({ path: '/apis/node.k8s.io/v1/runtimeclasses' }, this.#runtimeClasses, signal),
     ]);
@@ -164,7 +164,7 @@ export class ClusterObjects implements PodObjects, Component {
     this.#tokens.forgetPod(uid);
   }
 
-  #strategy<T extends NamedObject>(kind: ObjectKind, told: ChangedObject['kind']): ObjectStrategy<T> {
+  #strategy<T extends NamedObject>(kind: ObjectKind, changedKind: ChangedObject['kind']): ObjectStrategy<T> {
     const { clock, strategy } = this.#deps;
     const { client, follow } = this.#deps.api;
     const get = (
@@ -180,11 +180,11 @@ export class ClusterObjects implements PodObjects, Component {
     if (strategy === 'Get') return new FetchedObjects<T>(get);
     if (strategy === 'Cache') return new CachedObjects<T>({ get, clock, ttlMs: () => this.#ttlMs() });
     const announce = (namespace: string, name: string): void =>
-      this.changed.push({ kind: told, namespace, name });
+      this.changed.push({ kind: changedKind, namespace, name });
     return new WatchedObjects<T>({ kind, follow, get, announce, clock });
   }
 
-  /** What the cluster asks its nodes to observe, the more of them there are the longer. */
+  /** The TTL that the control plane sets on the node; it grows with the cluster. */
   #ttlMs(): number {
     const seconds = Number(this.#deps.ownNode.get()?.metadata?.annotations?.[ttlAnnotation] ?? Number.NaN);
     return Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : defaultTtlMs;

@@ -1,4 +1,4 @@
-// Objects that are asked for each time they are needed. Upstream: the simple managers of pkg/kubelet/{secret,configmap}.
+// Fetches objects each time they are needed (strategy Get). Upstream: the simple managers of pkg/kubelet/{secret,configmap}.
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { ObjectStrategy } from './strategy.ts';
 
@@ -10,7 +10,7 @@ export class FetchedObjects<T> implements ObjectStrategy<T> {
   }
 
   register(): void {
-    // Nothing is kept, so nobody needs to be known.
+    // Nothing is cached, so no references are needed.
   }
 
   unregister(): void {

@@ -1,5 +1,5 @@
-// A whole collection that is small and that every node may read: services, runtime classes.
-// Owns what it lists (sole writer: the watch). Upstream: the informers of pkg/kubelet/kubelet.go.
+// A complete, small collection that every node may list: Services, RuntimeClasses, trust bundles.
+// Sole writer: the watch. Upstream: the informers of pkg/kubelet/kubelet.go.
 import type { KubeObject, WatchSink } from '../api/ports/api-client.ts';
 import { raceAbort } from '../base/abort/race-abort.ts';
 
@@ -10,7 +10,7 @@ export class ListedObjects<T extends KubeObject> implements WatchSink<T> {
     this.#markSynced = resolve;
   });
 
-  /** Everything, once it was listed for the first time. */
+  /** Waits for the first list. */
   async all(signal: AbortSignal): Promise<readonly T[]> {
     await raceAbort(this.#synced, signal);
     return [...this.#objects.values()];

@@ -30,17 +30,17 @@ async function world() {
   return {
     calls,
     set: (generation: number | undefined, next?: PodLifecycle['state']): void => {
-      const made = aPod({ uid });
+      const base = aPod({ uid });
       if (generation === undefined) pod = undefined;
       else if (pod?.metadata?.generation !== generation)
-        pod = { ...made, metadata: { ...made.metadata, generation } };
+        pod = { ...base, metadata: { ...base.metadata, generation } };
       state = next;
       changed.push(uid);
     },
   };
 }
 
-test('an active pod is registered once per version of it', async () => {
+test('registers an active pod once per version', async () => {
   const { calls, set } = await world();
   set(1);
   set(1, 'syncing');
@@ -48,7 +48,7 @@ test('an active pod is registered once per version of it', async () => {
   expect(calls).toEqual(['register 1', 'register 2']);
 });
 
-test('a pod that is no longer desired stays registered until it has ended', async () => {
+test('keeps a removed pod registered until it has terminated', async () => {
   const { calls, set } = await world();
   set(1, 'syncing');
   set(undefined, 'terminating');
@@ -57,7 +57,7 @@ test('a pod that is no longer desired stays registered until it has ended', asyn
   expect(calls).toEqual(['register 1', 'unregister 1']);
 });
 
-test('a pod that ended by itself is unregistered while it is still desired', async () => {
+test('unregisters a finished pod that is still desired', async () => {
   const { calls, set } = await world();
   set(1, 'syncing');
   set(1, 'terminated');

@@ -1,5 +1,5 @@
 // Registers the objects of active pods, so that they are cached before the pods start, and unregisters them when the pods have
-// ended. Upstream: RegisterPod and UnregisterPod of pkg/kubelet/secret and pkg/kubelet/configmap, called by the pod manager.
+// terminated. Upstream: RegisterPod and UnregisterPod of pkg/kubelet/secret and pkg/kubelet/configmap, called by the pod manager.
 // Invariant: a terminating pod stays registered, since hooks and restarts may still need its objects.
 import type { Pod } from '../api/k8s/types.ts';
 import { hasEnded, isActivePod } from '../api/pod/active-pod.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { References } from './references.ts';
 
-test('References tells the first and the last of each object, and nothing in between', () => {
-  const told: string[] = [];
+test('References reports only the first and the last reference to each object', () => {
+  const calls: string[] = [];
   const references = new References({
-    first: (namespace, name) => told.push(`first ${namespace}/${name}`),
-    last: (namespace, name) => told.push(`last ${namespace}/${name}`),
+    first: (namespace, name) => calls.push(`first ${namespace}/${name}`),
+    last: (namespace, name) => calls.push(`last ${namespace}/${name}`),
   });
   references.set('a', 'ns', ['x', 'y', 'x']);
   references.set('b', 'ns', ['x']);
@@ -14,7 +14,7 @@ test('References tells the first and the last of each object, and nothing in bet
   references.delete('b');
   references.set('a', 'other', ['x']);
   references.delete('a');
-  expect(told).toEqual([
+  expect(calls).toEqual([
     'first ns/x',
     'first ns/y',
     'first ns/z',

@@ -1,10 +1,10 @@
-// Counts which owners refer to which objects. Invariant: `first` and `last` alternate per object, beginning with `first`;
-// an object that an owner goes on referring to is not dropped in between.
+// Counts the references of owners to objects. Invariant: `first` and `last` alternate per object, starting with `first`;
+// updating an owner never drops an object that it still refers to.
 
 interface ReferencesOptions {
-  /** Somebody refers to it who did not before; nobody else does. */
+  /** Called on the first reference to an object. */
   first(namespace: string, name: string): void;
-  /** Nobody refers to it any more. */
+  /** Called when the last reference is removed. */
   last(namespace: string, name: string): void;
 }
 

@@ -5,11 +5,11 @@ import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 
-describe('tokens', () => {
+describe('service account tokens', () => {
   let clock: FakeClock;
   let tokens: ServiceAccountTokens;
-  let made: number;
-  let asked: number;
+  let created: number;
+  let requests: number;
   let failTimes: number;
   let beganMs: number;
   let failure: KubeletError | undefined;
@@ -18,22 +18,22 @@ describe('tokens', () => {
 
   beforeEach(() => {
     clock = new FakeClock();
-    made = 0;
-    asked = 0;
+    created = 0;
+    requests = 0;
     failTimes = Number.POSITIVE_INFINITY;
     beganMs = clock.now();
     failure = undefined;
     tokens = new ServiceAccountTokens({
       create: async (_namespace, _name, request) => {
-        asked++;
+        requests++;
         await clock.sleep(10);
-        if (failure !== undefined && asked <= failTimes) throw failure;
-        made++;
+        if (failure !== undefined && requests <= failTimes) throw failure;
+        created++;
         const seconds = request.spec?.expirationSeconds ?? 3600;
         return {
           spec: { ...request.spec, expirationSeconds: seconds, audiences: request.spec?.audiences ?? [] },
           status: {
-            token: `token-${made}`,
+            token: `token-${created}`,
             expirationTimestamp: new Date(clock.now() + seconds * 1000).toISOString(),
           },
         };
@@ -63,7 +63,7 @@ describe('tokens', () => {
   }
 
   describe('ServiceAccountTokens', () => {
-    test('keeps a token until four fifths of its life are over, a little less by chance', async () => {
+    test('renews a token after 80 % of its lifetime, less a jitter', async () => {
       expect(await get()).toBe('token-1');
       await clock.advance(0.8 * hourMs - 5_000 - 100);
       expect(await get()).toBe('token-1');
@@ -71,7 +71,7 @@ describe('tokens', () => {
       expect(await get()).toBe('token-2');
     });
 
-    test('keeps no token for longer than a day', async () => {
+    test('renews every token after a day', async () => {
       await get({ seconds: 7 * 24 * 3600 });
       await clock.advance(24 * hourMs - 6_000);
       expect(await get({ seconds: 7 * 24 * 3600 })).toBe('token-1');
@@ -79,7 +79,7 @@ describe('tokens', () => {
       expect(await get({ seconds: 7 * 24 * 3600 })).toBe('token-2');
     });
 
-    test('another audience, life or pod is another token', async () => {
+    test('caches tokens per audience, lifetime and pod', async () => {
       const all = [
         await get(),
         await get({ audience: 'vault' }),
@@ -89,42 +89,42 @@ describe('tokens', () => {
       expect(all).toEqual(['token-1', 'token-2', 'token-3', 'token-4']);
     });
 
-    test('who asks at the same time gets the same', async () => {
+    test('shares one request among concurrent callers', async () => {
       const both = [tokens.get('d', 's', request(), signal), tokens.get('d', 's', request(), signal)];
       const [a, b] = await clock.until(Promise.all(both));
       expect(a).toBe(b);
-      expect(made).toBe(1);
+      expect(created).toBe(1);
     });
 
-    test('while the server is away a token is told for as long as it holds', async () => {
+    test('returns a token until it expires while the server is unreachable', async () => {
       await get();
-      failure = new KubeletError('unavailable', 'ConnectionFailed', 'away');
+      failure = new KubeletError('unavailable', 'ConnectionFailed', 'unreachable');
       await clock.advance(0.9 * hourMs);
       expect(await get()).toBe('token-1');
       await clock.advance(0.1 * hourMs);
-      expect(await get()).toContain('token of default/sa expired and refresh failed: away');
+      expect(await get()).toContain('token of default/sa expired and refresh failed: unreachable');
     });
 
-    test('an authorizer that has not heard of the pod yet is asked again at once', async () => {
+    test('retries soon when the authorizer has not seen the pod yet', async () => {
       failure = new KubeletError('forbidden', 'Forbidden', 'no relationship found');
       failTimes = 2;
       expect(await get()).toBe('token-1');
       expect(clock.now() - beganMs).toBeLessThan(300);
     });
 
-    test('what is refused for longer is refused', async () => {
+    test('fails when access stays forbidden', async () => {
       failure = new KubeletError('forbidden', 'Forbidden', 'not yours');
       expect(await get()).toContain('failed to fetch token: not yours');
-      expect(asked).toBe(5);
+      expect(requests).toBe(5);
     });
 
-    test('what fails otherwise is told at once', async () => {
+    test('fails at once on other errors', async () => {
       failure = new KubeletError('not-found', 'NotFound', 'no such account');
       expect(await get()).toContain('failed to fetch token: no such account');
-      expect(asked).toBe(1);
+      expect(requests).toBe(1);
     });
 
-    test('without a token the reason is told, in its kind', async () => {
+    test('fails with the reason and its kind without a cached token', async () => {
       failure = new KubeletError('forbidden', 'Forbidden', 'not yours');
       const err: unknown = await clock
         .until(tokens.get('default', 'sa', request(), signal))
@@ -136,7 +136,7 @@ describe('tokens', () => {
       });
     });
 
-    test('a pod that has gone takes its tokens with it', async () => {
+    test('removes the tokens of a deleted pod', async () => {
       await get();
       await get({ uid: 'pod-2' });
       tokens.forgetPod('pod-1');

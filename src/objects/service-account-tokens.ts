@@ -1,6 +1,6 @@
-// Tokens of service accounts, bound to pods: kept, and fetched anew when four fifths of their life are over.
-// Upstream: pkg/kubelet/token. Invariants: a token that still holds is told while the server is away; one that has expired
-// never is; tokens are kept in memory only and never logged.
+// Caches service account tokens bound to pods, and renews each after 80 % of its lifetime.
+// Invariants: a valid token is returned while the API server is unreachable; an expired one never is; tokens are kept in
+// memory only and never logged. Upstream: pkg/kubelet/token.
 
 import type { TokenRequest } from '../api/k8s/types.ts';
 import { forbiddenRetryMs } from '../api/ports/authorizer-lag.ts';
@@ -21,12 +21,12 @@ interface ServiceAccountTokensDeps {
   readonly random: () => number;
 }
 
-const longestUseMs = 24 * 3_600_000;
-const longestJitterMs = 10_000;
-/** More than any node has pods; beyond, what has expired is looked for. */
+const maxAgeMs = 24 * 3_600_000;
+const maxJitterMs = 10_000;
+/** Cache size above which expired tokens are removed. */
 const collectAbove = 64;
 
-interface Kept {
+interface CachedToken {
   readonly token: TokenRequest;
   readonly podUid: string | undefined;
   readonly expiresAtMs: number;
@@ -35,7 +35,7 @@ interface Kept {
 
 export class ServiceAccountTokens {
   readonly #deps: ServiceAccountTokensDeps;
-  readonly #kept = new Map<string, Kept>();
+  readonly #cached = new Map<string, CachedToken>();
   readonly #fetching = new Map<string, Promise<TokenRequest>>();
 
   constructor(deps: ServiceAccountTokensDeps) {
@@ -49,8 +49,8 @@ export class ServiceAccountTokens {
     signal: AbortSignal,
   ): Promise<TokenRequest> {
     const key = keyOf(namespace, serviceAccount, request);
-    const kept = this.#kept.get(key);
-    if (kept !== undefined && this.#deps.clock.now() < kept.refreshAtMs) return kept.token;
+    const cached = this.#cached.get(key);
+    if (cached !== undefined && this.#deps.clock.now() < cached.refreshAtMs) return cached.token;
     let fetching = this.#fetching.get(key);
     if (fetching === undefined) {
       fetching = this.#fetch(key, namespace, serviceAccount, request, signal);
@@ -61,9 +61,9 @@ export class ServiceAccountTokens {
     return await fetching;
   }
 
-  /** The pod has gone, and with it the tokens bound to it. */
+  /** Removes the tokens bound to a deleted pod. */
   forgetPod(podUid: string): void {
-    for (const [key, kept] of this.#kept) if (kept.podUid === podUid) this.#kept.delete(key);
+    for (const [key, cached] of this.#cached) if (cached.podUid === podUid) this.#cached.delete(key);
   }
 
   async #fetch(
@@ -76,29 +76,29 @@ export class ServiceAccountTokens {
     const { clock, log } = this.#deps;
     try {
       const token = await this.#create(namespace, serviceAccount, request, signal);
-      this.#keep(key, token, request);
+      this.#store(key, token, request);
       return token;
     } catch (err) {
-      const kept = this.#kept.get(key);
+      const cached = this.#cached.get(key);
       const { kind, reason } =
         err instanceof KubeletError ? err : { kind: 'internal' as const, reason: 'TokenRequestFailed' };
-      if (kept === undefined) {
+      if (cached === undefined) {
         throw new KubeletError(kind, reason, `failed to fetch token: ${describeError(err)}`, { cause: err });
       }
-      if (clock.now() >= kept.expiresAtMs) {
+      if (clock.now() >= cached.expiresAtMs) {
         const message = `token of ${namespace}/${serviceAccount} expired and refresh failed: ${describeError(err)}`;
         throw new KubeletError(kind, reason, message, { cause: err });
       }
-      log.warn('Service account token cannot be renewed yet, the present one still holds', {
+      log.warn('Failed to renew service account token, using the current one until it expires', {
         serviceAccount: `${namespace}/${serviceAccount}`,
         err,
       });
-      return kept.token;
+      return cached.token;
     }
   }
 
-  // differs from upstream: an authorizer that is behind us grants soon what it refuses now. The pod's start does not have
-  // to fail for that.
+  // differs from upstream: retries when forbidden, since the Node authorizer may not have seen the pod yet. The pod's start
+  // need not fail for that.
   async #create(...args: Parameters<ServiceAccountTokensDeps['create']>): Promise<TokenRequest> {
     const { clock, create } = this.#deps;
     for (const waitMs of forbiddenRetryMs) {
@@ -112,22 +112,23 @@ export class ServiceAccountTokens {
     return await create(...args);
   }
 
-  #keep(key: string, token: TokenRequest, request: TokenRequest): void {
+  #store(key: string, token: TokenRequest, request: TokenRequest): void {
     const { clock, random } = this.#deps;
-    if (this.#kept.size > collectAbove) this.#collect();
+    if (this.#cached.size > collectAbove) this.#collect();
     const expiresAtMs = Date.parse(token.status?.expirationTimestamp ?? '');
-    const lifeMs = (token.spec?.expirationSeconds ?? 0) * 1000;
-    // A token that does not say how long it holds is asked for each time.
-    if (Number.isNaN(expiresAtMs) || lifeMs === 0) return;
-    const jitterMs = random() * longestJitterMs;
-    const refreshAtMs = Math.min(expiresAtMs - lifeMs * 0.2, expiresAtMs - lifeMs + longestUseMs) - jitterMs;
+    const lifetimeMs = (token.spec?.expirationSeconds ?? 0) * 1000;
+    // A token without an expiration is requested each time.
+    if (Number.isNaN(expiresAtMs) || lifetimeMs === 0) return;
+    const jitterMs = random() * maxJitterMs;
+    const refreshAtMs =
+      Math.min(expiresAtMs - lifetimeMs * 0.2, expiresAtMs - lifetimeMs + maxAgeMs) - jitterMs;
     const podUid = request.spec?.boundObjectRef?.uid;
-    this.#kept.set(key, { token, podUid, expiresAtMs, refreshAtMs: Math.max(refreshAtMs, clock.now()) });
+    this.#cached.set(key, { token, podUid, expiresAtMs, refreshAtMs: Math.max(refreshAtMs, clock.now()) });
   }
 
   #collect(): void {
     const nowMs = this.#deps.clock.now();
-    for (const [key, { expiresAtMs }] of this.#kept) if (expiresAtMs <= nowMs) this.#kept.delete(key);
+    for (const [key, { expiresAtMs }] of this.#cached) if (expiresAtMs <= nowMs) this.#cached.delete(key);
   }
 }
 

@@ -1,7 +1,7 @@
-// From the trust bundles of the cluster to one file of certificates: each once, in PEM as everybody reads it, in an order that
-// nobody can come to rely on. Pure. Upstream: normalizeTrustAnchors in pkg/kubelet/clustertrustbundle.
-// differs from upstream: there the order is drawn anew whenever a cache of five minutes has forgotten it, which writes every
-// file anew for nothing; here it is one order per life of the kubelet.
+// Merges trust bundles into one PEM file: each certificate once, in an order on which no client can rely. Pure.
+// Upstream: normalizeTrustAnchors in pkg/kubelet/clustertrustbundle.
+// differs from upstream: the order is fixed per process. Upstream shuffles again whenever its cache of five minutes expires,
+// which rewrites every file for no reason.
 import { createHash } from 'node:crypto';
 
 const beginning = /-----BEGIN ([^\n-]+)-----[ \t]*\r?\n/g;
@@ -15,20 +15,20 @@ export function normalizeTrustAnchors(bundles: readonly string[], salt: string):
   return ordered.map(encode).join('');
 }
 
-/** The content of every block, as base64 without line breaks; what cannot be read as one is left out. */
+/** The content of every block, as base64 without line breaks; malformed blocks are skipped. */
 function pemBlocks(bundle: string): readonly string[] {
   const blocks: string[] = [];
   let next = -1;
-  let taken = -1;
+  let consumed = -1;
   for (const { index, 0: whole, 1: label = '' } of bundle.matchAll(beginning)) {
-    // One that lies within another is part of it.
-    if (index < taken) continue;
+    // A BEGIN line within another block is part of it.
+    if (index < consumed) continue;
     const from = index + whole.length;
-    // Looked for once for all blocks that begin before it.
+    // Searched once for all blocks that begin before it, to stay linear.
     if (next < from) next = bundle.indexOf(ending, from);
     if (next < 0) break;
     if (!bundle.startsWith(`${label}-----`, next + ending.length)) continue;
-    taken = next;
+    consumed = next;
     const text = withoutHeaders(bundle.slice(from, next)).replace(/\s/g, '');
     if (text !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(text) && text.length % 4 === 0) blocks.push(text);
   }

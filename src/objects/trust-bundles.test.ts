@@ -1,4 +1,4 @@
-// On the double, as a node: which certificates a pod gets, and what the server is asked for them.
+// Against the API server double, as a node: which certificates a pod gets, and what is requested.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiServerDouble, nodeUser } from '../../test/api-server/double.ts';
 import { memoryClient } from '../../test/api-server/memory-client.ts';
@@ -49,13 +49,13 @@ describe('trust bundles', () => {
     labels?: Record<string, string>,
   ): void {
     const spec = { trustBundle, ...(signerName === undefined ? {} : { signerName }) };
-    const known = double.objects.get('clustertrustbundles', '', name);
-    if (known === undefined)
+    const existing = double.objects.get('clustertrustbundles', '', name);
+    if (existing === undefined)
       double.objects.create('clustertrustbundles', {
         metadata: { name, ...(labels === undefined ? {} : { labels }) },
         spec,
       });
-    else double.objects.update('clustertrustbundles', { ...known, spec });
+    else double.objects.update('clustertrustbundles', { ...existing, spec });
   }
 
   const read = async (bundles: TrustBundles, choice: TrustBundleChoice): Promise<string> =>
@@ -65,7 +65,7 @@ describe('trust bundles', () => {
   const cases: readonly (readonly [string, TrustBundleChoice, string])[] = [
     ['by name', { name: 'one', optional: false }, pem('a')],
     [
-      'of a signer, by labels',
+      'by signer and labels',
       { signerName: signer, labelSelector: { matchLabels: { l: 'x' } }, optional: false },
       pem('b'),
     ],
@@ -75,13 +75,13 @@ describe('trust bundles', () => {
       '',
     ],
     [
-      'a name that there is not',
+      'a missing name',
       { name: 'none', optional: false },
       'while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "none" not found',
     ],
-    ['a name that there is not, optional', { name: 'none', optional: true }, ''],
+    ['a missing name, optional', { name: 'none', optional: true }, ''],
     [
-      'a signer that there is not',
+      'a missing signer',
       { signerName: 'other.com/s', labelSelector: {}, optional: false },
       'combination of signerName and labelSelector matched zero ClusterTrustBundles',
     ],
@@ -94,14 +94,14 @@ describe('trust bundles', () => {
       expect(await read(open(), choice)).toBe(want);
     });
 
-  test('an empty selector takes all of the signer, each certificate once', async () => {
+  test('selects all bundles of a signer by an empty selector, each certificate once', async () => {
     put('example.com:s:1', pem('b'), signer);
     put('example.com:s:2', pem('b') + pem('c'), signer);
     const given = await read(open(), { signerName: signer, labelSelector: {}, optional: false });
     expect(given.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
   });
 
-  test('nothing is watched before somebody asks; then changes are told by name and by signer', async () => {
+  test('watches from the first use on, and announces changes by name and by signer', async () => {
     const bundles = open();
     put('one', pem('a'));
     await clock.settle();
@@ -122,13 +122,13 @@ describe('trust bundles', () => {
     expect(await read(bundles, { name: 'one', optional: true })).toBe('');
   });
 
-  test('with the gate off it is refused as upstream refuses it', async () => {
+  test('fails with upstream’s message with the gate off', async () => {
     expect(await read(open(false), { name: 'one', optional: true })).toBe(
       'ClusterTrustBundle projection is not supported in static kubelet mode',
     );
   });
 
-  test('a server that is away is asked again by the next pod; who gives up does not call it off for others', async () => {
+  test('retries an unreachable server for the next pod; a caller that aborts does not cancel it for others', async () => {
     const bundles = open();
     put('one', pem('a'));
     double.faults.goDown();

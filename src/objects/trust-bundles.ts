@@ -1,6 +1,6 @@
-// The cluster's trust bundles, followed from the first time that a pod asks for one. Upstream: pkg/kubelet/clustertrustbundle.
-// Invariants: a node whose pods use none asks the server for none; a change is announced after it can be read, by the bundle's
-// name and by its signer's, since a pod may ask by either.
+// ClusterTrustBundles, watched from the first time that a pod needs one. Upstream: pkg/kubelet/clustertrustbundle.
+// Invariants: a node whose pods use none lists none; a change is announced after it can be read, by the bundle's name and by
+// its signer's, since a pod may refer to either.
 
 import { matchesLabels, requirementsOfSelector } from '../api/k8s/labels.ts';
 import type { ClusterTrustBundle } from '../api/k8s/types.ts';
@@ -24,19 +24,19 @@ interface TrustBundlesDeps {
   readonly clock: Clock;
 }
 
-/** How long a pod that asks first waits for the list. */
+/** How long the first pod waits for the list. */
 const firstListMs = 10_000;
 const group = '/apis/certificates.k8s.io';
-/** The newer first. */
+/** Newest first. */
 const versions = ['v1beta1', 'v1alpha1'];
 
 export class TrustBundles {
   readonly #deps: TrustBundlesDeps;
   readonly #bundles = new ListedObjects<ClusterTrustBundle>();
-  /** Decides the order of certificates, another in each life of the kubelet. */
+  /** Determines the order of certificates; differs in each process. */
   readonly #salt: string;
-  #life: AbortSignal | undefined;
-  /** Resolves to whether the server has trust bundles at all; unless it has, the next who asks tries again. */
+  #stopSignal: AbortSignal | undefined;
+  /** Resolves to whether the server serves trust bundles; if not, the next request checks again. */
   #opening: Promise<boolean> | undefined;
   #following: Promise<void> = Promise.resolve();
 
@@ -45,14 +45,14 @@ export class TrustBundles {
     this.#salt = String(deps.random());
   }
 
-  /** Until the signal is aborted; resolves when nothing is followed any more. */
+  /** Runs until the signal is aborted; resolves when every watch has ended. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#life = signal;
+    this.#stopSignal = signal;
     await untilAborted(signal);
     await this.#following;
   }
 
-  /** Certificates in PEM; empty when there are none and that is fine with who asks. */
+  /** Certificates in PEM; empty if none match and the choice is optional. */
   async anchors(choice: TrustBundleChoice, signal: AbortSignal): Promise<string> {
     if (!this.#deps.enabled || !(await raceAbort(this.#open(), signal)))
       throw new KubeletError(
@@ -92,17 +92,17 @@ export class TrustBundles {
     return this.#opening;
   }
 
-  /** For all who ask, so that none of them can call it off for the others. */
+  /** Shared by all callers, and bound to the component's signal, so that no caller can cancel it for the others. */
   async #begin(): Promise<boolean> {
-    const life = this.#life;
-    if (life === undefined)
-      throw new KubeletError('unavailable', 'NotStarted', 'objects are not followed yet');
+    const stopSignal = this.#stopSignal;
+    if (stopSignal === undefined)
+      throw new KubeletError('unavailable', 'NotStarted', 'the trust bundles are not watched yet');
     for (const version of versions) {
-      if (!(await this.#isServed(version, life))) continue;
-      this.#follow(version, life);
+      if (!(await this.#isServed(version, stopSignal))) continue;
+      this.#follow(version, stopSignal);
       return true;
     }
-    // differs from upstream: asked again by the next pod, for the server may have been changed meanwhile.
+    // differs from upstream: the next pod checks again, since the server may have been upgraded meanwhile.
     this.#opening = undefined;
     return false;
   }
@@ -117,24 +117,24 @@ export class TrustBundles {
     return (found.resources ?? []).some(({ name }) => name === 'clustertrustbundles');
   }
 
-  #follow(version: string, life: AbortSignal): void {
-    const told = (bundle: ClusterTrustBundle): void => this.#announce(bundle);
+  #follow(version: string, stopSignal: AbortSignal): void {
+    const announce = (bundle: ClusterTrustBundle): void => this.#announce(bundle);
     const sink = {
       replace: (all: readonly ClusterTrustBundle[]) => {
         this.#bundles.replace(all);
-        all.forEach(told);
+        all.forEach(announce);
       },
       upsert: (bundle: ClusterTrustBundle) => {
         this.#bundles.upsert(bundle);
-        told(bundle);
+        announce(bundle);
       },
       remove: (bundle: ClusterTrustBundle) => {
         this.#bundles.remove(bundle);
-        told(bundle);
+        announce(bundle);
       },
     };
     const path = `${group}/${version}/clustertrustbundles`;
-    this.#following = this.#deps.follow<ClusterTrustBundle>({ path }, sink, life);
+    this.#following = this.#deps.follow<ClusterTrustBundle>({ path }, sink, stopSignal);
   }
 
   #announce({ metadata, spec }: ClusterTrustBundle): void {
@@ -149,15 +149,15 @@ function byName(all: readonly ClusterTrustBundle[], name: string): readonly Clus
   return all.filter(({ metadata }) => metadata?.name === name);
 }
 
-/** Without a selector nothing is selected; an empty one selects everything of the signer. */
+/** An absent selector selects nothing; an empty one selects everything of the signer. */
 function bySigner(
   all: readonly ClusterTrustBundle[],
   { signerName, labelSelector }: Extract<TrustBundleChoice, { readonly signerName: string }>,
 ): readonly ClusterTrustBundle[] {
-  const wanted = requirementsOfSelector(labelSelector);
-  if (wanted === undefined) return [];
+  const requirements = requirementsOfSelector(labelSelector);
+  if (requirements === undefined) return [];
   return all.filter(
-    ({ metadata, spec }) => spec?.signerName === signerName && matchesLabels(wanted, metadata?.labels),
+    ({ metadata, spec }) => spec?.signerName === signerName && matchesLabels(requirements, metadata?.labels),
   );
 }
 

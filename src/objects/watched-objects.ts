@@ -1,7 +1,7 @@
-// Objects of one kind that pods of this node refer to, each kept up to date by a watch of its own, by name: a node may see
-// single secrets and config maps only. Upstream: pkg/kubelet/util/manager/watch_based_manager.go.
-// Invariants: an object is watched as long as a pod refers to it, and no longer once it is immutable; a change is announced
-// after it can be read.
+// Watches objects of one kind that this node's pods refer to (strategy Watch), each by a watch of its own, since a node may
+// only read single Secrets and ConfigMaps by name.
+// Invariants: an object is watched while a pod refers to it and it is not immutable; a change is announced after it can be
+// read. Upstream: pkg/kubelet/util/manager/watch_based_manager.go.
 import type { Follow, WatchSink } from '../api/ports/api-client.ts';
 import { apiPath } from '../api/ports/api-client.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
@@ -13,7 +13,7 @@ import type { NamedObject, ObjectKind, ObjectStrategy } from './strategy.ts';
 interface WatchedObjectsDeps<T extends NamedObject> {
   readonly kind: ObjectKind;
   readonly follow: Follow;
-  /** For what no pod refers to by name, such as the secret of a volume's driver. */
+  /** For objects that no pod refers to by name, such as a volume driver's secret. */
   readonly get: (namespace: string, name: string, signal: AbortSignal) => Promise<T>;
   readonly announce: (namespace: string, name: string) => void;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ interface WatchedObjectsDeps<T extends NamedObject> {
 
 /**
  * How long a reader waits for the first list.
- * differs from upstream: there it is 1 s; a server that answers a little later does not cost a whole retry of the pod.
+ * differs from upstream: 1 s there; here a slightly slower server does not cost a full retry of the pod.
  */
 const firstListMs = 5_000;
 
@@ -117,7 +117,7 @@ export class WatchedObjects<T extends NamedObject> implements ObjectStrategy<T> 
       entry.object = object;
       entry.synced = true;
       entry.failure = undefined;
-      // It cannot change any more: the server need not be asked about it.
+      // An immutable object cannot change: its watch is stopped.
       if (object?.immutable === true) entry.watching?.abort();
       for (const wake of entry.waiting) wake();
       if (changed) this.#deps.announce(namespace, name);
