@@ -418,8 +418,8 @@ describe('KeyedQueue: cancel', () => {
   test('retries after an abort that was not of this run', async () => {
     const { queue, add, errors, at } = setUp();
     await add('a');
-    await at(0).fail(new Aborted('from elsewhere'));
-    expect(errors).toEqual([['a', 'from elsewhere', 100]]);
+    await at(0).fail(new Aborted('by another caller'));
+    expect(errors).toEqual([['a', 'by another caller', 100]]);
     expect(queue.isActive('a')).toBe(true);
   });
 

@@ -8,7 +8,7 @@ type SelfSignedStep =
   | { readonly do: 'use'; readonly renewAtMs: number | undefined };
 
 export interface FoundPair {
-  /** Undefined when there is no usable pair; `problem` says why. */
+  /** Undefined when there is no usable pair; `problem` is the reason. */
   readonly facts: CertificateFacts | undefined;
   readonly problem: string;
 }

@@ -3,7 +3,7 @@
 
 export type EffectKind =
   | 'none-yet' // upstream acts on it, this kubelet does not yet; the note names the missing capability
-  | 'partly' // the note says which part is missing
+  | 'partly' // the note names the missing part
   | 'none-here' // upstream acts on it, but it has no counterpart in this implementation
   | 'none-upstream' // upstream ignores it too
   | 'always-on' // a gate whose behaviour cannot be switched off

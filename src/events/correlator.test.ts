@@ -5,7 +5,7 @@ import type { EventText } from '../api/ports/events.ts';
 import { Correlator } from './correlator.ts';
 import { makeEvent, podReference } from './event-object.ts';
 
-interface Said extends Partial<EventText> {
+interface Emitted extends Partial<EventText> {
   readonly pod?: string;
   readonly fieldPath?: string;
 }
@@ -14,7 +14,13 @@ function setUp() {
   const clock = new FakeClock();
   const correlator = new Correlator(clock);
   let seq = 0n;
-  const say = ({ pod = 'p', fieldPath, type = 'Warning', reason = 'BackOff', message = 'm' }: Said = {}) => {
+  const say = ({
+    pod = 'p',
+    fieldPath,
+    type = 'Warning',
+    reason = 'BackOff',
+    message = 'm',
+  }: Emitted = {}) => {
     const { event, repeats, spam } = correlator.correlate(
       makeEvent({
         object: podReference(aPod({ name: pod }), fieldPath),
@@ -57,7 +63,7 @@ describe('Correlator', () => {
     expect(say()).toMatchObject({ name: 'p.1', count: 3 });
   });
 
-  const different: readonly (readonly [string, Said])[] = [
+  const different: readonly (readonly [string, Emitted])[] = [
     ['another message', { message: 'other' }],
     ['another reason', { reason: 'Failed' }],
     ['another type', { type: 'Normal' }],

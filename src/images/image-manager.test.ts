@@ -19,7 +19,7 @@ function scene(): {
   const images = {
     pullImage: async () => {
       it.pulls += 1;
-      if (it.fails) throw new KubeletError('internal', 'UNKNOWN', 'registry says no');
+      if (it.fails) throw new KubeletError('internal', 'UNKNOWN', 'registry denies access');
       return { imageRef: 'sha256:1' };
     },
     imageStatus: async () =>
@@ -43,8 +43,9 @@ function scene(): {
   return it;
 }
 
-const failed = 'ErrImagePull: registry says no';
-const waits = 'ImagePullBackOff: Back-off pulling image "example.com/app": ErrImagePull: registry says no';
+const failed = 'ErrImagePull: registry denies access';
+const waits =
+  'ImagePullBackOff: Back-off pulling image "example.com/app": ErrImagePull: registry denies access';
 
 test('reports a failed pull as such for two seconds, then as a backoff, and retries after ten', async () => {
   const it = scene();
@@ -203,11 +204,11 @@ test.each([
     'SignatureValidationFailed: no key',
     'SignatureValidationFailed: image pull failed for app because the signature validation failed: no key',
   ],
-])('maps the runtime error "%s"', async (said, reported) => {
+])('maps the runtime error "%s"', async (message, reported) => {
   const it = registry(1);
   const done = it.ensure('u', 'app');
   await it.clock.settle();
-  it.pulls[0]?.finish(new KubeletError('internal', 'UNKNOWN', said));
+  it.pulls[0]?.finish(new KubeletError('internal', 'UNKNOWN', message));
   expect(await done).toBe(reported);
   await it.clock.advance(3_000);
   expect(await it.ensure('u', 'app')).toBe(`ImagePullBackOff: Back-off pulling image "app": ${reported}`);

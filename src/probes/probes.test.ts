@@ -165,7 +165,7 @@ class Bench {
     this.lifecycles.put(syncing);
   }
 
-  /** Observes a container that has just started, unless `over` says otherwise. */
+  /** Observes a container that has just started, unless `over` overrides it. */
   async runs(over: Partial<ObservedContainer> = {}): Promise<void> {
     const container = anObservedContainer({ startedAtMs: this.clock.now(), ...over });
     this.observed.put(anObservedPod({ containers: [container] }));

@@ -46,7 +46,7 @@ describe('buildPodsBySize', () => {
   test('decodes small manifests inline', () => {
     const buildPods = buildPodsBySize({
       computeHash,
-      decodeInWorker: () => Promise.reject(new Error('not to be asked')),
+      decodeInWorker: () => Promise.reject(new Error('must not be called')),
     });
     expect(buildPods(podList(1, 10), origin, never)).toMatchObject({
       pods: [{ metadata: { name: 'p0-n' } }],

@@ -451,7 +451,7 @@ describe('one bad file: one log line, and no effect on other pods', () => {
     await rig.stop();
   });
 
-  test('logs the same fault again after the file was away', async () => {
+  test('logs the same fault again after the file was absent', async () => {
     const rig = await start((files) => files.put('a', ''));
     rig.files.remove('a');
     await rig.change();

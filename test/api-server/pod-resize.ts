@@ -145,15 +145,15 @@ function tooSmallLimits({ spec }: Pod): Problem[] {
 
 function invalidPod({ metadata }: Pod, problems: readonly Problem[]): ApiError {
   const texts = problems.map(({ field, message, type, value }) => {
-    const said = value === undefined ? `${type}: ${message}` : `${type}: ${value}: ${message}`;
-    return { field, said, reason: type === 'Forbidden' ? 'FieldValueForbidden' : 'FieldValueInvalid' };
+    const text = value === undefined ? `${type}: ${message}` : `${type}: ${value}: ${message}`;
+    return { field, text, reason: type === 'Forbidden' ? 'FieldValueForbidden' : 'FieldValueInvalid' };
   });
   const name = metadata?.name ?? '';
-  const lines = texts.map(({ field, said }) => `${field === '' ? '<nil>' : field}: ${said}`);
+  const lines = texts.map(({ field, text }) => `${field === '' ? '<nil>' : field}: ${text}`);
   const list = lines.length === 1 ? (lines[0] ?? '') : `[${lines.join(', ')}]`;
   return new ApiError(422, 'Invalid', `Pod "${name}" is invalid: ${list}`, {
     name,
     kind: 'Pod',
-    causes: texts.map(({ field, reason, said }) => ({ reason, message: said, field })),
+    causes: texts.map(({ field, reason, text }) => ({ reason, message: text, field })),
   });
 }

@@ -271,7 +271,10 @@ export const smuggling: readonly (readonly [string, string])[] = [
   ['a negative chunk size', `${post}Transfer-Encoding: chunked\r\n\r\n-1\r\n${inner}`],
   ['a chunk size with a prefix', `${post}Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n${inner}`],
   ['a chunk size that ends in a bare line feed', `${post}Transfer-Encoding: chunked\r\n\r\n0\n\n${inner}`],
-  ['a chunk longer than it says', `${post}Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n${inner}`],
+  [
+    'a chunk longer than its declared size',
+    `${post}Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n${inner}`,
+  ],
   ['a header that ends in a bare carriage return', `${post}A: b\r${innerLength}\r\n\r\n${inner}`],
   ['a NUL in a header', `${post}A: b\0\r\n\r\n${inner}`],
   ['a header without a name', `${post}: b\r\n\r\n${inner}`],

@@ -182,7 +182,7 @@ function nameWords(name: string): string {
     .trim();
 }
 
-const ownFiles = /^tools\/language(?:-words|\.test)\.ts$/;
+const ownFiles = /^tools\/language\/(?:words|language\.test)\.ts$/;
 const skipped =
   /(?:^|\/)(?:node_modules|dist|coverage|\.git|\.run|\.cache|fixtures|golden|generated|proto)(?:\/|$)|^docs\/(?:configuration|flags|feature-gates|wiring)\.md$/;
 const judged = /\.(?:ts|mjs|md|sh)$|(?:^|\/)(?:Makefile|kubelet)$/;

@@ -45,7 +45,7 @@ describe('accepted syntax', () => {
 });
 
 describe('problems', () => {
-  const cases: readonly (readonly [argv: readonly string[], said: readonly string[]])[] = [
+  const cases: readonly (readonly [argv: readonly string[], messages: readonly string[]])[] = [
     [['--nope'], ['unknown flag: --nope']],
     [
       ['--nope=1', 'word'],

@@ -265,8 +265,7 @@ describe('ApiServerClient.watch', () => {
     const stop = new AbortController();
     const reading = failureOf(
       (async () => {
-        for await (const _ of client.watch('/api/v1/pods', {}, stop.signal))
-          throw new Error('no pod is there');
+        for await (const _ of client.watch('/api/v1/pods', {}, stop.signal)) throw new Error('no such pod');
       })(),
     );
     await clock.settle();

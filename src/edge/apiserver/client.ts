@@ -1,7 +1,7 @@
 // The API server's client: rate limits, deadlines, retries on Retry-After, typed errors, watches. JSON only.
 // Upstream: client-go/rest. Why not a library: docs/decisions/0010-api-client-by-hand.md.
 // Invariants: every request counts against its limiter and ends by its deadline; a request that the server may have
-// executed is not repeated, unless the server itself asked for a retry.
+// executed is not repeated, unless the server itself requested a retry.
 import { setMaxListeners } from 'node:events';
 import type {
   ApiCallOptions,
@@ -147,7 +147,7 @@ export class ApiServerClient implements ApiClient {
     this.#deps.transport.closeConnections();
   }
 
-  /** Sends the exchange, and again for as long as the server asks for a retry. */
+  /** Sends the exchange, and again for as long as the server requests a retry. */
   async #send(exchange: Exchange, signal: AbortSignal): Promise<TransportResponse> {
     const { clock, log, observer, transport } = this.#deps;
     for (let retries = 0; ; retries++) {
@@ -157,7 +157,7 @@ export class ApiServerClient implements ApiClient {
       if (waitMs === undefined || retries >= maxRetries) return response;
       await discard(response);
       observer?.retried(exchange.method, transport.host, String(response.status));
-      log.v(2).info('API server asked for a retry', {
+      log.v(2).info('API server requested a retry', {
         path: pathOf(exchange.path),
         code: response.status,
         waitMs,

@@ -128,8 +128,8 @@ describe('HttpTransport', () => {
     expect(await failureOf(whoAmI(await clientOf(front, { cluster: { server: front.url, ...other } })))).toBe(
       'unavailable ConnectionFailed',
     );
-    const anybody = { server: front.url, 'insecure-skip-tls-verify': true };
-    expect(await whoAmI(await clientOf(front, { cluster: anybody }))).toBe('kubernetes-admin');
+    const anonymous = { server: front.url, 'insecure-skip-tls-verify': true };
+    expect(await whoAmI(await clientOf(front, { cluster: anonymous }))).toBe('kubernetes-admin');
   });
 
   test('verifies the server against tls-server-name', async () => {

@@ -171,8 +171,8 @@ async function* bodyOf(stream: ClientHttp2Stream, signal: AbortSignal): AsyncGen
 
 function brokenStream(stream: ClientHttp2Stream, cause: unknown): KubeletError {
   const code = stream.rstCode ?? 0;
-  const goAway = (cause as { code?: string } | undefined)?.code === 'ERR_HTTP2_GOAWAY_SESSION';
-  const reason = code === constants.NGHTTP2_REFUSED_STREAM || goAway ? refused : 'ConnectionBroken';
+  const isGoaway = (cause as { code?: string } | undefined)?.code === 'ERR_HTTP2_GOAWAY_SESSION';
+  const reason = code === constants.NGHTTP2_REFUSED_STREAM || isGoaway ? refused : 'ConnectionBroken';
   const message = 'the connection to the API server was lost';
   return new KubeletError('unavailable', reason, message, cause === undefined ? {} : { cause });
 }

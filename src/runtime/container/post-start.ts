@@ -39,7 +39,7 @@ export async function runPostStart(
     await runHook(deps, { pod, container, containerId, handler, podIp, when }, signal);
   } catch (err) {
     if (isAbort(err) || signal.aborted) throw err;
-    // The hook's output may be secret: the event says only that the hook failed.
+    // The hook's output may be secret: the event reports only that the hook failed.
     const event = {
       type: 'Warning',
       reason: 'FailedPostStartHook',

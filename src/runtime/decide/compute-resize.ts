@@ -1,4 +1,4 @@
-// Decides how running containers get their allocated resources: by an update, or by a restart if their resize policy says so.
+// Decides how running containers get their allocated resources: by an update, or by a restart if their resize policy requires one.
 // Pure. Upstream: computePodResizeAction in kuberuntime_manager.go.
 // Invariant: containers shrink before others grow, so that the pod never has more than its allocation.
 import type { Container } from '../../api/k8s/types.ts';
