@@ -1,5 +1,5 @@
-// The contract with the API server on a real one, so that the double cannot lie; and real kubectl on the double.
-// KUBECONFIG_CONTRACT names the kubeconfig of a disposable cluster and an administrator who may act as others.
+// The API server contract on a real API server, and real kubectl on the double.
+// KUBECONFIG_CONTRACT is the path of a kubeconfig of a disposable cluster, with an administrator who may impersonate.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -22,12 +22,12 @@ import { TestAuthority } from '../test/api-server/pki.ts';
 import { kubectlUnavailableReason } from './support/cluster.ts';
 
 const kubeconfig = process.env['KUBECONFIG_CONTRACT'] ?? '';
-const whyNot = kubeconfig === '' ? 'KUBECONFIG_CONTRACT names no disposable cluster' : undefined;
+const skipReason = kubeconfig === '' ? 'KUBECONFIG_CONTRACT is not set' : undefined;
 
-describe.skipIf(whyNot !== undefined)(
-  whyNot === undefined
+describe.skipIf(skipReason !== undefined)(
+  skipReason === undefined
     ? 'the contract on a real API server'
-    : `the contract on a real API server (skipped: ${whyNot})`,
+    : `the contract on a real API server (skipped: ${skipReason})`,
   () => {
     apiServerContract('a real API server', async () => {
       const access = await readKubeconfig(kubeconfig);
@@ -101,7 +101,7 @@ describe.skipIf(kubectlUnavailableReason !== undefined)(
       await rm(directory, { recursive: true, force: true });
     });
 
-    /** The words of its output, line by line; what kubectl keeps in its home stays in the test's directory. */
+    /** Returns the output with normalised spaces. kubectl's home is in the test's directory. */
     async function kubectl(...args: readonly string[]): Promise<string> {
       const path =
         ['/usr/bin/kubectl', '/usr/local/bin/kubectl'].find((each) => existsSync(each)) ?? 'kubectl';

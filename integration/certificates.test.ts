@@ -1,5 +1,4 @@
-// A machine joins a cluster with a token and keeps its certificates: the built command, a real containerd, the API server's
-// double as approver and signer.
+// Joining a cluster with a bootstrap token and renewing certificates, with the API server double as approver and signer.
 import { existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
@@ -60,7 +59,7 @@ describeOnRig('certificates', () => {
     );
   };
 
-  /** What the secure port shows; undefined when the handshake fails. */
+  /** The serving certificate of the secure port; undefined if the handshake fails. */
   const shown = (): Promise<PeerCertificate | undefined> =>
     new Promise((resolve) => {
       const port = cluster.node()?.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
@@ -77,7 +76,7 @@ describeOnRig('certificates', () => {
       socket.once('error', () => resolve(undefined));
     });
 
-  test('while nobody approves, static pods run; killed meanwhile, the kubelet finds its request again', async () => {
+  test('static pods run while the request is pending, and a killed kubelet resumes its request', async () => {
     await kubelet.start();
     kubelet.writeManifest('early', manifest('early'));
     await waitFor(() => requests(clientSigner).length === 1, 'the request', 60_000);
@@ -90,8 +89,8 @@ describeOnRig('certificates', () => {
     expect(requests(clientSigner)).toHaveLength(1);
   });
 
-  test('approved: the node is ready, and its files are those that every kubelet has', async () => {
-    // Signed as if most of its hour were over, so that it is to be replaced soon.
+  test('an approved node is Ready and has the certificate files of upstream', async () => {
+    // Signed as if most of its hour had passed, so that it is renewed soon.
     cluster.authority.skewMs = -57 * 60_000;
     await approve(clientSigner);
     await cluster.untilNodeReady();
@@ -106,7 +105,7 @@ describeOnRig('certificates', () => {
     expect(new Set(users)).toEqual(new Set(['system:node:joiner']));
   });
 
-  test('rotated under running pods: by the node itself, nothing restarts, nothing is refused', async () => {
+  test('the node renews its certificate without restarting pods or rejected requests', async () => {
     cluster.createPod(manifest('running'));
     await cluster.untilReady('running');
     const before = readlinkSync(link('client'));
@@ -120,7 +119,7 @@ describeOnRig('certificates', () => {
     expect(cluster.double.requests.filter(({ code }) => code === 401 || code === 403)).toEqual([]);
   });
 
-  test('the port has no certificate until its request is approved, then shows it without a restart', async () => {
+  test('the secure port serves its certificate once the request is approved, without a restart', async () => {
     expect(await shown()).toBeUndefined();
     await approve(servingSigner);
     const certificate = await waitFor(shown, 'the port to show its certificate', 60_000);
@@ -130,7 +129,7 @@ describeOnRig('certificates', () => {
     expect(statSync(link('server')).mode & 0o777).toBe(0o600);
   });
 
-  test('broken on disk and started again: another certificate is asked for with the token', async () => {
+  test('a kubelet with a corrupt certificate requests another one with the token', async () => {
     const before = requests(clientSigner).length;
     await kubelet.stop();
     writeFileSync(readlinkSync(link('client')), 'not a certificate');

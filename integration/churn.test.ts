@@ -1,5 +1,5 @@
-// A hundred pods come, a third is replaced, a third crashes, all go: nothing of them is left on the machine, and the
-// kubelet's memory comes back to where it was. On a real containerd, through the built command.
+// A hundred pods, a third of them replaced and a third crashing, leave nothing on the machine, and the kubelet's memory
+// returns to its previous level.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -48,7 +48,7 @@ describeOnRig('churn', () => {
     );
   }
 
-  /** Everything that pods leave, of whatever kind, each as a line. */
+  /** All leftovers of pods, one line each. */
   async function leftovers(): Promise<readonly string[]> {
     const { items } = await rig.cri.listPodSandbox({});
     const { containers } = await rig.cri.listContainers({});
@@ -70,7 +70,7 @@ describeOnRig('churn', () => {
         if (left.length === 0) return true;
         throw new Error(`${left.length} left: ${left.slice(0, 5).join(', ')}`);
       },
-      'everything of the pods to go',
+      'all resources of the pods to be removed',
       { timeoutMs: longMs, everyMs: 500 },
     );
   }
@@ -90,7 +90,7 @@ describeOnRig('churn', () => {
       const before = rssBytes();
 
       for (const [index, name] of names('pod', count).entries()) {
-        // A third crashes once it has run for a moment.
+        // A third crashes after a second.
         const script = index % 3 === 1 ? 'sleep 1; exit 1' : exitsOnTerm;
         kubelet.writeManifest(name, manifest(name, { volumes, containers: mounted(script) }));
       }
@@ -118,16 +118,14 @@ describeOnRig('churn', () => {
       for (const name of names('pod', count)) kubelet.removeManifest(name);
       await untilNothingLeft();
       expect(await kubelet.pods()).toEqual([]);
-      // Memory is given back when it has been quiet for a while.
+      // The kubelet releases memory after some quiet time.
       await waitFor(
         () => {
           const more = rssBytes() - before;
           if (more <= 15 * mebi) return true;
-          throw new Error(
-            `${(more / mebi).toFixed(1)} MiB more than the ${(before / mebi).toFixed(1)} before`,
-          );
+          throw new Error(`${(more / mebi).toFixed(1)} MiB more than ${(before / mebi).toFixed(1)} before`);
         },
-        'the memory to come back',
+        'the memory to return to its previous level',
         { timeoutMs: longMs, everyMs: 1000 },
       );
     },

@@ -1,5 +1,5 @@
-// The node's clock is set by an hour while pods run, on a real containerd: nothing that runs is touched, what waits goes
-// on waiting as long as it had to, and what ends does so in its time.
+// The node's wall clock is stepped by an hour while pods run: running pods are not affected, waits keep their duration, and
+// terminations take their normal time.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
@@ -44,7 +44,7 @@ describe.skipIf(fakeTimeUnavailableReason !== undefined)(title, () => {
       ['forward again', 0],
     ] as const;
 
-    test('what runs goes on, what crashes is started again, what is new starts, what goes ends', async () => {
+    test('running pods keep running, crashed ones restart, new ones start, removed ones end', async () => {
       const probe = { exec: { command: ['true'] }, periodSeconds: 1 };
       const steady = await own.start(
         'steady',
@@ -66,7 +66,7 @@ describe.skipIf(fakeTimeUnavailableReason !== undefined)(title, () => {
         clock.set(seconds);
         own.remove(`leaves-${name}`);
         const fresh = await own.start(`new-${name}`);
-        // Its start tells that the kubelet's clock was really set.
+        // Its start time shows that the kubelet's clock was really stepped.
         const offByMs = Date.parse(fresh.status?.startTime ?? '') - Date.now() - seconds * 1000;
         expect(Math.abs(offByMs), way).toBeLessThan(600_000);
         await untilContainer(
@@ -77,7 +77,7 @@ describe.skipIf(fakeTimeUnavailableReason !== undefined)(title, () => {
         );
         await untilNoTraces(rig, kubelet, leaving);
         own.remove(`new-${name}`);
-        expect(lasting(await untilRunning(kubelet, 'steady')), way).toEqual(lasting(steady));
+        expect(stableState(await untilRunning(kubelet, 'steady')), way).toEqual(stableState(steady));
       }
     });
   });
@@ -90,8 +90,8 @@ async function restartsOf(kubelet: Kubelet, name: string): Promise<number> {
   return containerStatus(pod).restartCount;
 }
 
-/** What must not change while nothing happens to a pod. */
-function lasting({ status }: Pod): unknown {
+/** The part of a status that must not change for an undisturbed pod. */
+function stableState({ status }: Pod): unknown {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   return {
     containers: status?.containerStatuses?.map(({ containerID, restartCount, state }) => ({

@@ -1,4 +1,4 @@
-// A node of a cluster: the built command, a real containerd, and the API server's double with the Node authorizer on.
+// A node in a cluster: the built command, a real containerd, and the API server double with the Node authorizer enabled.
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { busyboxImage } from './rig/images.ts';
@@ -10,7 +10,7 @@ import { type Cluster, isReady, kubectlUnavailableReason } from './support/clust
 import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
-/** The fields of an object, down to where names are its own affair. */
+/** The fields of an object down to a depth, with the types of their values. */
 function shape(value: unknown, depth: number): unknown {
   if (depth === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return typeof value;
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, shape(field, depth - 1)]));
@@ -27,7 +27,7 @@ describeOnRig('cluster', () => {
 
   useClusterNode((node) => ({ rig, cluster, kubelet } = node));
 
-  test('the node and its lease have the shape of any node’s', async () => {
+  test('node and lease have the fields of upstream', async () => {
     const node = await cluster.untilNodeReady();
     expect(Object.keys(node.metadata?.labels ?? {}).toSorted()).toEqual([
       'beta.kubernetes.io/arch',
@@ -82,7 +82,7 @@ describeOnRig('cluster', () => {
     });
   });
 
-  test('a bound pod runs; deleted, it and its object go', async () => {
+  test('a bound pod runs, and its deletion removes containers and object', async () => {
     cluster.createPod(manifest('bound'));
     const pod = await cluster.untilReady('bound');
     expect(pod.status).toMatchObject({
@@ -96,10 +96,10 @@ describeOnRig('cluster', () => {
       const filter = { labelSelector: { 'io.kubernetes.pod.uid': pod.metadata?.uid ?? '' } };
       return (await rig.cri.listPodSandbox({ filter })).items.length === 0;
     };
-    await waitFor(left, 'its sandbox to go', 60_000);
+    await waitFor(left, 'its sandbox to be removed', 60_000);
   });
 
-  test('a pod has its token, and what config maps and secrets say', async () => {
+  test('a pod has its token, and values of ConfigMaps and Secrets', async () => {
     const { objects } = cluster.double;
     objects.create('configmaps', {
       metadata: { name: 'words', namespace: 'default' },
@@ -145,7 +145,7 @@ describeOnRig('cluster', () => {
     await cluster.untilGone('static-node1');
   });
 
-  test('the API server away while the kubelet restarts: containers go on, and all is told afterwards', async () => {
+  test('containers keep running over a kubelet restart during an outage, and statuses are reported afterwards', async () => {
     cluster.createPod(manifest('steady'));
     const before = await cluster.untilReady('steady');
     cluster.double.faults.goDown();
@@ -186,13 +186,13 @@ describeOnRig('cluster', () => {
         ];
         await cluster.kubectl(...run);
         await cluster.kubectl('wait', '--for=condition=Ready', 'pod/web', '--timeout=80s');
-        // Events go their own way and may come a little later.
+        // Events are asynchronous and may arrive later.
         const described = await waitFor(
           async () => {
             const text = await cluster.kubectl('describe', 'pod', 'web');
             return /Started\s/.test(text) && text;
           },
-          'the event that the container was started',
+          'the event Started',
           60_000,
         );
         expect(described).toMatch(/Node:\s+node1\//);
@@ -204,7 +204,7 @@ describeOnRig('cluster', () => {
     },
   );
 
-  test('everything was within what the API server lets a node do', () => {
+  test('no request was beyond the rights of a node', () => {
     const own = ['nodes', 'leases', 'pods', 'events'];
     const refused = cluster.double.requests.filter(
       ({ code, resource }) => code === 403 && own.includes(resource),

@@ -1,4 +1,4 @@
-// What the built command says and how it ends when it is not to run, or cannot: nothing is made on the machine.
+// Output and exit of the built command when it does not run or cannot start; it creates nothing on the machine.
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ import { repositoryRoot } from './rig/repository.ts';
 
 const header = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 
-describe('the command', () => {
+describe('the kubelet command', () => {
   let dir: string;
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'kubelet-command-'));
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 
-  /** The root directory that it is given does not exist, and must not after it. */
+  /** Runs with a root directory that does not exist, and must not exist afterwards. */
   const kubelet = async (...args: readonly string[]): Promise<Outcome> => {
     const root = join(dir, 'root');
     const outcome = await run(
@@ -28,7 +28,7 @@ describe('the command', () => {
     return outcome;
   };
 
-  test('--version and --version=raw', async () => {
+  test('prints --version and --version=raw', async () => {
     expect(await kubelet('--version')).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^Kubernetes v1\.34\.11\+ts\.\d+\.\d+\.\d+\n$/),
@@ -54,7 +54,7 @@ describe('the command', () => {
       expect(listed.size).toBeGreaterThan(140);
     });
 
-  test('unknown flags, stray words and invalid values are named together, with a hint', async () => {
+  test('reports unknown flags, stray arguments and invalid values together, with suggestions', async () => {
     const { code, stdout, stderr } = await kubelet(
       '--no-such-flag',
       'stray',
@@ -73,7 +73,7 @@ describe('the command', () => {
     expect(stderr).toContain('kubelet --help');
   });
 
-  test('every fault of a configuration file is named with its place', async () => {
+  test('reports every error of a configuration file with its position', async () => {
     const path = join(dir, 'config.yaml');
     writeFileSync(
       path,
@@ -96,7 +96,7 @@ describe('the command', () => {
     ]);
   });
 
-  test('everything that is out of range is named with its field and flag, whether a file or a flag said it', async () => {
+  test('reports every value out of range with its field and flag, from a file or a flag', async () => {
     const path = join(dir, 'config.json');
     const config = {
       healthzPort: 99_999,
@@ -124,11 +124,7 @@ describe('the command', () => {
   });
 
   const refusals = [
-    [
-      'a file that is not there',
-      ['--config=/nowhere/config.yaml'],
-      /\/nowhere\/config\.yaml: .*no such file/,
-    ],
+    ['a missing file', ['--config=/nowhere/config.yaml'], /\/nowhere\/config\.yaml: .*no such file/],
     ['--runonce together with the server', ['--runonce'], /--runonce\): .*--enable-server/],
     [
       '--exit-on-lock-contention alone',
@@ -137,7 +133,7 @@ describe('the command', () => {
     ],
   ] as const;
   for (const [name, args, words] of refusals)
-    test(`${name} is refused in one line`, async () => {
+    test(`rejects ${name} in one line`, async () => {
       const { code, stderr } = await kubelet(...args);
       expect(code).toBe(1);
       expect(stderr.trim().split('\n')).toEqual(['The kubelet cannot start:', expect.stringMatching(words)]);

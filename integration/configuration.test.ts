@@ -1,4 +1,4 @@
-// The effective configuration of the built command, as it tells it: at /configz and in the log.
+// The effective configuration of the built command, at /configz and in the log.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ describeOnRig('effective configuration', () => {
     kubelet = await rig.kubelet({ name: `k${count}`, ...options });
   };
 
-  test('/configz says what the file said, flags over it and the rest by default, durations in one form', async () => {
+  test('/configz has the values of the file, overridden by flags, with defaults and normalised durations', async () => {
     const config = {
       syncFrequency: '120s',
       fileCheckFrequency: '1h',
@@ -48,11 +48,11 @@ describeOnRig('effective configuration', () => {
       string,
       unknown
     >;
-    const { apiVersion, kind, ...said } = file;
+    const { apiVersion, kind, ...fileValues } = file;
     expect(apiVersion).toBe('kubelet.config.k8s.io/v1beta1');
     expect(kind).toBe('KubeletConfiguration');
     expect(kubeletconfig).toMatchObject({
-      ...said,
+      ...fileValues,
       syncFrequency: '2m0s',
       fileCheckFrequency: '1h0m0s',
       nodeStatusUpdateFrequency: '10s',

@@ -1,5 +1,4 @@
-// What a container finds when it starts and leaves when it ends: environment, hosts file, name, user, hooks, last words, log
-// links. On a real containerd, through the built command.
+// Containers in a real containerd: environment, hosts file, hostname, user, hooks, termination messages, log links.
 
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -28,14 +27,14 @@ describeOnRig('container configuration', () => {
   let kubelet: Kubelet;
   const own = useNode(
     (node) => ({ kubelet } = node),
-    // Admits static pods that need an API server, to see what becomes of them on a node that has none.
+    // Admits static pods that need an API server, to test them on a node without one.
     () => ({ config: { featureGates: { PreventStaticPodAPIReferences: false } } }),
   );
 
   const withMain = (name: string, script: string, over: Partial<Container> = {}): Pod =>
     manifest(name, { containers: [container('main', script, over)] });
 
-  test('environment from fields and resources', async () => {
+  test('a container gets environment variables from fields and resources', async () => {
     const env = [
       { name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
       { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
@@ -56,7 +55,7 @@ describeOnRig('container configuration', () => {
     ]);
   });
 
-  test('a config map on a node without an API server is named in the waiting reason', async () => {
+  test('a ConfigMap on a node without an API server is named in the waiting reason', async () => {
     own.write('no-map', withMain('no-map', exitsOnTerm, { envFrom: [{ configMapRef: { name: 'absent' } }] }));
     const reason = 'CreateContainerConfigError';
     const pod = await untilContainer(kubelet, 'no-map', reason, (s) => s.state?.waiting?.reason === reason);
@@ -65,7 +64,7 @@ describeOnRig('container configuration', () => {
     );
   });
 
-  test('starts are counted, and those that failed by their reason', async () => {
+  test('metrics count starts, and failed starts by reason', async () => {
     own.write('counted', withMain('counted', exitsOnTerm));
     own.write('failing', withMain('failing', exitsOnTerm, { envFrom: [{ secretRef: { name: 'absent' } }] }));
     await untilRunning(kubelet, 'counted');
@@ -79,7 +78,7 @@ describeOnRig('container configuration', () => {
     );
   });
 
-  test('hosts file, aliases and hostname', async () => {
+  test('a container has a hosts file with aliases, and its hostname', async () => {
     const main = container('main', `hostname; cat /etc/hosts; ${forever}`);
     const hostAliases = [{ ip: '192.0.2.7', hostnames: ['one', 'two'] }];
     const over = { hostname: 'myhost', subdomain: 'sub', hostAliases, containers: [main] };
@@ -92,7 +91,7 @@ describeOnRig('container configuration', () => {
     expect(lines.slice(-2)).toEqual(['# Entries added by HostAliases.', '192.0.2.7\tone\ttwo']);
   });
 
-  test('user, groups, capabilities, a root that cannot be written', async () => {
+  test('a container runs with its user, groups, capabilities and read-only root', async () => {
     const securityContext = {
       runAsUser: 1234,
       runAsGroup: 2345,
@@ -114,9 +113,9 @@ describeOnRig('container configuration', () => {
     ]);
   });
 
-  test('the last words of a container: from its file, or from its log where it asks for that', async () => {
-    const said = container('main', 'echo -n "I am done" > /dev/termination-log; exit 3');
-    own.write('file', manifest('file', { restartPolicy: 'Never', containers: [said] }));
+  test('the termination message comes from its file, or from the log with FallbackToLogsOnError', async () => {
+    const withFile = container('main', 'echo -n "I am done" > /dev/termination-log; exit 3');
+    own.write('file', manifest('file', { restartPolicy: 'Never', containers: [withFile] }));
     const logged = container('main', 'echo going down; exit 4', {
       terminationMessagePolicy: 'FallbackToLogsOnError',
     });
@@ -129,7 +128,7 @@ describeOnRig('container configuration', () => {
     expect(await ended('log')).toMatchObject({ exitCode: 4, message: 'going down\n' });
   });
 
-  test('a postStart hook runs in the container; one that fails ends it', async () => {
+  test('a postStart hook runs in the container, and a failed one ends it', async () => {
     const postStart = { exec: { command: ['sh', '-c', 'echo hooked > /tmp/hook'] } };
     const script = `while [ ! -s /tmp/hook ]; do sleep 0.1; done; cat /tmp/hook; ${forever}`;
     own.write('hook', withMain('hook', script, { lifecycle: { postStart } }));
@@ -139,11 +138,11 @@ describeOnRig('container configuration', () => {
     await untilContainer(kubelet, 'bad-hook', 'ended by its hook', ({ restartCount }) => restartCount > 0);
   });
 
-  test('a postStart hook asks an address, or waits; the next container starts after it', async () => {
-    const asked: (string | undefined)[] = [];
+  test('a postStart hook sends a request or sleeps, and the next container starts after it', async () => {
+    const received: (string | undefined)[] = [];
     const held: ServerResponse[] = [];
     const server = createServer((request, response) => {
-      asked.push(request.url, request.headers['x-hook']?.toString());
+      received.push(request.url, request.headers['x-hook']?.toString());
       held.push(response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -157,8 +156,8 @@ describeOnRig('container configuration', () => {
       container('last', forever),
     ];
     own.write('hooks', manifest('hooks', { containers }));
-    const answer = await waitFor(() => held[0], 'the hook to ask');
-    expect(asked).toEqual(['/started', 'mine']);
+    const answer = await waitFor(() => held[0], 'the request of the hook');
+    expect(received).toEqual(['/started', 'mine']);
     const waiting = await untilPod(kubelet, 'hooks', 'pending', ({ phase }) => phase === 'Pending');
     expect(containerStatus(waiting, 'pausing').state?.waiting?.reason).toBe('ContainerCreating');
     answer.end();
@@ -169,7 +168,7 @@ describeOnRig('container configuration', () => {
     expect(held).toHaveLength(1);
   });
 
-  test('logs are linked by their old names, and the links go with the containers', async () => {
+  test('logs are linked by their legacy names, and the links are removed with the containers', async () => {
     const links = join(dirname(kubelet.podLogsDir), 'containers');
     own.write('linked', withMain('linked', `echo hello; ${forever}`));
     const pod = await untilRunning(kubelet, 'linked');

@@ -1,4 +1,4 @@
-// `kubectl logs` from end to end: kubectl, the API server's double, the built command's secure port, a real containerd's files.
+// `kubectl logs` end to end: kubectl, the API server double, the secure port of the built command, files of containerd.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, renameSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { logPath } from './support/container-log.ts';
 import { container, exitsOnTerm, type ManifestOver, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
-/** Says when it is asked to, by a file; otherwise it waits. */
+/** Prints three lines, then waits for SIGTERM and prints another one. */
 const speaker = `trap 'echo goodbye; exit 0' TERM; echo one; echo two >&2; echo three; ${exitsOnTerm.slice(exitsOnTerm.indexOf('while'))}`;
 const longLine = 40_000;
 
@@ -25,12 +25,16 @@ describeOnRig('container logs', () => {
 
   const run = (name: string, over: ManifestOver): Pod => cluster.createPod(manifest(name, over));
   const logs = (...args: readonly string[]): Promise<string> => cluster.kubectl('logs', ...args);
-  const refused = (...args: readonly string[]): Promise<string> =>
+  const rejection = (...args: readonly string[]): Promise<string> =>
     logs(...args).then(
-      (text) => `not refused: ${text}`,
+      (text) => `not rejected: ${text}`,
       (err: Error & { readonly stderr?: string }) => err.stderr ?? err.message,
     );
-  const told = (what: string, is: (text: string) => boolean, ...args: readonly string[]): Promise<string> =>
+  const untilLogged = (
+    what: string,
+    is: (text: string) => boolean,
+    ...args: readonly string[]
+  ): Promise<string> =>
     waitFor(
       async () => {
         const text = await logs(...args);
@@ -91,7 +95,7 @@ describeOnRig('container logs', () => {
   describe.skipIf(kubectlUnavailableReason !== undefined)(
     `kubectl${kubectlUnavailableReason === undefined ? '' : `: ${kubectlUnavailableReason}`}`,
     () => {
-      test('a follower of a container that ends gets all of it and ends by itself', async () => {
+      test('following a container that exits returns the whole log and ends', async () => {
         await cluster.untilPod(
           'counter',
           'to run',
@@ -103,10 +107,10 @@ describeOnRig('container logs', () => {
         expect(await logs('counter', '--tail=2')).toBe('line 29\nline 30\n');
       });
 
-      test('what a container wrote: all, the last lines, since a time, with times, limited', async () => {
+      test('returns the whole log, its tail, since a time, with timestamps, limited', async () => {
         await cluster.untilReady('speaker');
         const three = (text: string): boolean => text.split('\n').length === 4;
-        const text = await told('three lines', three, 'speaker');
+        const text = await untilLogged('three lines', three, 'speaker');
         expect(text.split('\n').toSorted()).toEqual(['', 'one', 'three', 'two']);
         const stamped = (await logs('speaker', '--timestamps')).trimEnd().split('\n');
         for (const line of stamped)
@@ -119,11 +123,11 @@ describeOnRig('container logs', () => {
         expect(await logs('speaker', '--since-time=2100-01-01T00:00:00Z')).toBe('');
       });
 
-      test('every container of a pod, by name or all at once', async () => {
+      test('returns the logs of one container, or of all containers of a pod', async () => {
         await cluster.untilReady('stages');
         expect(await logs('stages', '-c', 'first')).toBe('from init\n');
-        expect(await told('b', (text) => text !== '', 'stages', '-c', 'b')).toBe('from b\n');
-        const all = await told(
+        expect(await untilLogged('b', (text) => text !== '', 'stages', '-c', 'b')).toBe('from b\n');
+        const all = await untilLogged(
           'a',
           (text) => text.includes('from a'),
           'stages',
@@ -137,37 +141,37 @@ describeOnRig('container logs', () => {
         ]);
       });
 
-      test('the container before, and why there is none', async () => {
+      test('returns the previous container’s log, or the reason why there is none', async () => {
         await cluster.untilPod(
           'crasher',
           'to be restarted',
           ({ containerStatuses }) => (containerStatuses?.[0]?.restartCount ?? 0) > 0,
         );
         expect(await logs('crasher', '--previous')).toBe('attempt\n');
-        expect(await refused('speaker', '--previous')).toContain(
+        expect(await rejection('speaker', '--previous')).toContain(
           'previous terminated container "main" in pod "speaker" not found',
         );
         await cluster.untilPod('nowhere', 'to fail to pull', ({ containerStatuses }) =>
           /ErrImagePull|ImagePullBackOff/.test(containerStatuses?.[0]?.state?.waiting?.reason ?? ''),
         );
-        expect(await refused('nowhere')).toMatch(
+        expect(await rejection('nowhere')).toMatch(
           /container "main" in pod "nowhere" is waiting to start: (image can't be pulled|trying and failing to pull image)/,
         );
-        expect(await refused('speaker', '-c', 'none')).toContain(
+        expect(await rejection('speaker', '-c', 'none')).toContain(
           'container none is not valid for pod speaker',
         );
       });
 
-      test('a line longer than the runtime writes at once is one line, and bytes stay what they are', async () => {
+      test('joins partial lines of the runtime, and preserves bytes', async () => {
         await cluster.untilReady('long');
-        const text = await told('the binary line', (got) => got.includes('binary'), 'long');
+        const text = await untilLogged('the binary line', (got) => got.includes('binary'), 'long');
         const [long, binary] = text.split('\n');
         expect(long).toBe('x'.repeat(longLine));
         expect(binary).toBe('\u0001\ufffd binary');
         expect((await logs('long', '--tail=2')).length).toBeGreaterThan(longLine);
       });
 
-      test('a follower goes on over a rotation by the runtime, and hears the last words', async () => {
+      test('following continues over a rotation, up to the final output', async () => {
         const pod = await cluster.untilReady('speaker');
         const follower = follow('speaker');
         await follower.until('three');
@@ -176,7 +180,7 @@ describeOnRig('container logs', () => {
         const containerId = idOf(pod);
         await rig.cri.reopenContainerLog({ containerId });
         await waitFor(() => readdirSync(path.slice(0, path.lastIndexOf('/'))).length === 2, 'a new log file');
-        // Nothing is in it yet, and still the last lines are there.
+        // The new file is empty; the tail comes from the rotated one.
         expect((await logs('speaker', '--tail=2')).split('\n')).toHaveLength(3);
         await cluster.kubectl('delete', 'pod', 'speaker', '--wait=false');
         const text = await follower.ended();
@@ -184,13 +188,13 @@ describeOnRig('container logs', () => {
         await cluster.untilGone('speaker');
       });
 
-      test('a static pod by the name that the API has for it', async () => {
+      test('returns the log of a static pod by the name of its mirror pod', async () => {
         kubelet.writeManifest(
           'fixed',
           manifest('fixed', { containers: [container('main', `echo fixed; ${exitsOnTerm}`)] }),
         );
         await cluster.untilReady('fixed-node1');
-        expect(await told('its line', (text) => text !== '', 'fixed-node1')).toBe('fixed\n');
+        expect(await untilLogged('its line', (text) => text !== '', 'fixed-node1')).toBe('fixed\n');
       });
 
       test('followers end when the kubelet stops', async () => {

@@ -1,11 +1,11 @@
-// The CRI contract on a real containerd: what the fake runtime is held to, so that it cannot lie.
+// The CRI contract on a real containerd; the fake runtime passes the same cases.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { criContract } from '../test/fake-cri/cri-contract.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
-/** containerd has container events since 1.7; before, the stream ends at once with a refusal. */
+/** containerd has container events since 1.7; before, the call fails at once. */
 async function hasEvents(rig: Rig): Promise<boolean> {
   const stop = new AbortController();
   const events = rig.cri.getContainerEvents({}, { signal: stop.signal })[Symbol.asyncIterator]();

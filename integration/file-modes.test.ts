@@ -1,6 +1,6 @@
-// Every file and directory that the kubelet makes, with mode and owner, whatever umask it was started with: its own directories,
-// a static pod's and a cluster pod's with every kind of volume, logs and certificates. What is not in the table fails the test,
-// so that whoever adds a file decides who may read it.
+// Modes and owners of every file and directory that the kubelet creates, under any umask: its own directories, those of a
+// static pod and of a pod with every kind of volume, logs and certificates. A path that is not in the table fails the
+// test, so that a change that adds a file has to state its mode and owner.
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFailed, test } from 'vitest';
@@ -123,7 +123,7 @@ for (const umask of ['000', '077'])
       () => ({ umask }),
     );
 
-    test('have the modes and owners of the table, and there are no others', async () => {
+    test('have the modes and owners of the table, and no other files exist', async () => {
       onTestFailed(() => console.error(cluster.describeState(kubelet)));
       const host = join(rig.workspace.dir, 'host');
       const metadata = { name: 'o', namespace: 'default' };
@@ -177,16 +177,16 @@ for (const umask of ['000', '077'])
         ...listed('pki', kubelet.certDir),
         ...listed('host', host),
       ];
-      // What is written after a pod is reported as running comes within moments.
+      // Some files are written shortly after the pod is reported as running.
       await expect.poll(all, { timeout: 20_000 }).toEqual(table);
     }, 180_000);
   });
 
-/** `<mode> <owner>:<group> <path>` of everything below, with what differs from run to run replaced; sorted, each once.
- * Without the directory itself where the rig makes that. */
+/** `<mode> <owner>:<group> <path>` of everything below, with variable parts replaced; sorted and unique. Without the
+ * directory itself if the rig creates it. */
 function listed(name: string, root: string, isKubelets = true): readonly string[] {
   const below = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
-    // Once, not again through the link.
+    // Not a second time through the link.
     (each) => !each.includes('/..data/'),
   );
   const lines = [...(isKubelets ? ['.'] : []), ...below].map((each) => {

@@ -1,5 +1,6 @@
-// Unauthenticated clients flood the kubelet's secure and read-only ports in many ways. Meanwhile the kubelet answers every
-// request of the API server, never blocks its event loop, keeps its memory bounded, keeps a probed pod ready and renews its lease.
+// Unauthenticated clients flood the kubelet's secure and read-only ports in many ways. Meanwhile the kubelet responds to
+// every request of the API server, does not block its event loop, keeps its memory bounded, keeps a probed pod ready and
+// renews its lease.
 // Without the limits of src/edge/http/http-limits.ts one of these floods blocks the event loop for 29 s and takes 1.4 GiB.
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -12,7 +13,7 @@ import { webSocketExec } from './support/streams.ts';
 interface Flood {
   readonly shape: string;
   readonly port: 'securePort' | 'readOnlyPort';
-  /** The same address as the API server's, or one per connection; by default one of their own. */
+  /** The API server's address, or one address per connection; by default one address for the flood. */
   readonly from?: 'API server' | 'many';
 }
 
@@ -35,14 +36,14 @@ const floods: readonly Flood[] = [
 
 const fromNames = { 'API server': ", from the API server's address", many: ', from many addresses' } as const;
 const floodSeconds = 2;
-/** Generous: two CPUs are shared by the flood, the kubelet, the API server and this test. */
+/** Generous, since the flood, the kubelet, the API server and this test share two CPUs. */
 const answerMs = 10_000;
 const container = `${neighbourName}/main`;
 
 /** Sends the API server's requests, each on a new connection. */
 class ApiServerClient {
   readonly #target: Target;
-  /** Whether every second request comes from an address that the kubelet has not seen yet. */
+  /** Whether every second request comes from a new address. */
   readonly #newAddresses: boolean;
   readonly #failures: string[] = [];
   #requests = 0;
@@ -83,7 +84,7 @@ class ApiServerClient {
     const isNew = this.#newAddresses && this.#requests % 2 === 0;
     const from = isNew ? nextAddress() : '127.0.0.1';
     const { complete, status, text } = await this.#target.request(path, { method, from, forMs: answerMs });
-    return complete ? `${status} ${text}` : 'the answer was cut off';
+    return complete ? `${status} ${text}` : 'the response was cut off';
   }
 
   async #exec(): Promise<string> {
@@ -124,7 +125,7 @@ describeOnRig('unauthenticated clients do not affect the node', () => {
     const name = `${shape} at the ${portName} port${from === undefined ? '' : fromNames[from]}`;
     test(name, async () => {
       onTestFailed(() => console.error(target.cluster.describeState(target.kubelet)));
-      // A flood from many addresses can keep new ones out, but not those that the kubelet knows.
+      // A flood from many addresses can crowd out new addresses, but not those that the kubelet knows.
       const client = new ApiServerClient(target, from !== 'many');
       const address = from === 'API server' ? '127.0.0.1' : (from ?? '127.0.0.2');
       const options = { program, shape, port: target.kubelet[port], seconds: floodSeconds, from: address };

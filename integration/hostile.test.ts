@@ -1,6 +1,6 @@
-// Hostile pods beside a normal one, on a real containerd with the built kubelet and the API server's double: whatever a pod
-// prints, writes, serves or asks for, the kubelet's event loop is never blocked, its memory stays bounded, the neighbour stays
-// ready, the lease is renewed, nothing outside the pod is read or changed, and nothing of the pod is left when it is deleted.
+// Hostile pods beside a normal one: whatever a pod prints, writes, serves or requests, the kubelet's event loop is not
+// blocked, its memory stays bounded, the neighbour stays ready, the lease is renewed, nothing outside the pod is read or
+// changed, and a deleted pod leaves nothing behind.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Attack } from './support/hostile/attack.ts';
@@ -13,7 +13,7 @@ import { Target } from './support/hostile/target.ts';
 
 const attacks: readonly Attack[] = [...outputAttacks, ...fileAttacks, ...serverAttacks, ...objectAttacks];
 
-/** With what it was caused by, which is where a wait says what it saw last. */
+/** Includes the cause, where a wait reports the last state. */
 function explain(err: unknown): string {
   if (!(err instanceof Error)) return String(err);
   return err.cause === undefined ? err.message : `${err.message}: ${explain(err.cause)}`;

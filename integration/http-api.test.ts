@@ -1,5 +1,5 @@
-// The secure port of the built command on real TLS, with the API server's double behind it: who gets in, what everybody gets,
-// certificates and rights that change, and clients that mean no good.
+// The secure port of the built command over TLS, with the API server double for reviews: authentication, responses, changing
+// certificates and rights, and hostile clients.
 import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
@@ -106,7 +106,7 @@ describeOnRig('http api', () => {
   const by = (pair: KeyPair): RequestOptions => ({ cert: pair.cert, key: pair.key });
   const bearer = (token: string): RequestOptions => ({ headers: { authorization: `Bearer ${token}` } });
 
-  test('who is who: certificates, tokens, nobody', async () => {
+  test('authenticates certificates, tokens and anonymous clients', async () => {
     const other = new TestAuthority();
     const leaf = { commonName: 'admin', organizations: ['system:masters'] };
     const hour = 3_600_000;
@@ -114,10 +114,10 @@ describeOnRig('http api', () => {
       ['nobody', {}, 401],
       ['an administrator', by(cluster.admin), 200],
       ['the node itself', by(nodeCertificate(cluster.authority, 'node1')), 403],
-      ['a certificate of others', by(other.issue({ ...leaf, usage: 'client' })), 401],
+      ['a certificate of another authority', by(other.issue({ ...leaf, usage: 'client' })), 401],
       ['a certificate for servers', by(cluster.authority.issue({ ...leaf, usage: 'server' })), 401],
       [
-        'a certificate of yesterday',
+        'an expired certificate',
         by(
           cluster.authority.issue({
             ...leaf,
@@ -129,8 +129,8 @@ describeOnRig('http api', () => {
         401,
       ],
       ['a token', bearer(adminToken), 200],
-      ['a token nobody knows', bearer('made-up'), 401],
-      ['a token that may not', bearer(readerToken), 200],
+      ['an unknown token', bearer('unknown'), 401],
+      ['a token of a reader', bearer(readerToken), 200],
     ];
     for (const [name, options, status] of cases) {
       const answer = await ask('GET /pods', options);
@@ -143,7 +143,7 @@ describeOnRig('http api', () => {
     );
   });
 
-  test('a reader may not run anything, whatever the method is', async () => {
+  test('a reader may not run commands with any method', async () => {
     const path = '/exec/default/web/main?command=id&output=1';
     for (const line of [`GET ${path}`, `POST ${path}`, 'POST /run/default/web/main?cmd=id']) {
       const answer = await ask(line, bearer(readerToken));
@@ -155,7 +155,7 @@ describeOnRig('http api', () => {
     expect((await ask(`GET /containerLogs/default/web/main`, bearer(readerToken))).status).toBe(200);
   });
 
-  test('every path answers an administrator as it should', async () => {
+  test('every path responds to an administrator', async () => {
     const cases: readonly (readonly [string, number, string | RegExp])[] = [
       ['GET /healthz', 200, 'ok'],
       ['GET /healthz?verbose', 200, /^\[\+\]ping ok\n(.*\n)*\[\+\]lease ok\n/],
@@ -194,13 +194,13 @@ describeOnRig('http api', () => {
     }
   });
 
-  test('the log tells more when it is told to, at once', async () => {
+  test('a change of the log verbosity takes effect at once', async () => {
     const set = await ask('PUT /debug/flags/v', { ...by(cluster.admin), body: '3' });
     expect([set.status, set.text]).toEqual([200, 'successfully set klog.logging.verbosity to 3\n']);
     expect((await ask('PUT /debug/flags/v', { ...by(cluster.admin), body: 'much' })).status).toBe(400);
   });
 
-  test('HTTP/2, TLS versions', async () => {
+  test('negotiates HTTP/2 and TLS versions', async () => {
     const session = connectHttp2(`https://127.0.0.1:${kubelet.securePort}`, {
       rejectUnauthorized: false,
       cert: cluster.admin.cert,
@@ -223,12 +223,12 @@ describeOnRig('http api', () => {
     expect((await ask('GET /healthz', { maxVersion: 'TLSv1.2', ...by(cluster.admin) })).status).toBe(200);
   });
 
-  test('a right that is taken away ends when its answer is forgotten; a review that hangs holds up nobody else', async () => {
+  test('a revoked right expires with its cached review, and a hung review delays no other client', async () => {
     expect((await ask('GET /metrics', bearer(readerToken))).status).toBe(200);
     cluster.double.grants.delete('reader get metrics');
     await waitFor(
       async () => (await ask('GET /metrics', bearer(readerToken))).status === 403,
-      'the right to have gone',
+      'the right to expire',
       30_000,
     );
     const stalled = cluster.double.faults.stall({ verb: 'create', resource: 'tokenreviews' });
@@ -241,7 +241,7 @@ describeOnRig('http api', () => {
     stalled.remove();
   });
 
-  test('paths that are not what they seem', async () => {
+  test('rejects path traversal and malformed paths', async () => {
     const admin = by(cluster.admin);
     const secret = readFileSync('/etc/passwd', 'utf8').slice(0, 20);
     const tricks = [
@@ -276,7 +276,7 @@ describeOnRig('http api', () => {
       expect([line, (await ask(line, admin)).status]).toEqual([line, status]);
   });
 
-  test('the certificate and the authorities of clients are followed', async () => {
+  test('reloads the serving certificate and the client CA', async () => {
     const before = (await ask('GET /healthz', by(cluster.admin))).shown;
     showCertificateOf(new TestAuthority());
     await waitFor(
@@ -296,22 +296,18 @@ describeOnRig('http api', () => {
       'the other authority',
       30_000,
     );
-    // A connection may be ended under a request that is just being sent.
-    await waitFor(
-      async () => (await kept()).status === 401,
-      'the kept connection not to count any more',
-      30_000,
-    );
+    // A connection may be closed while a request is being sent.
+    await waitFor(async () => (await kept()).status === 401, 'the open connection to be rejected', 30_000);
     agent.destroy();
     replace(files.clients, cluster.authority.cert);
     await waitFor(
       async () => (await ask('GET /pods', by(cluster.admin))).status === 200,
-      'the first again',
+      'the first authority again',
       30_000,
     );
   });
 
-  test('slow, many, large and silent clients harm nobody', async () => {
+  test('slow, many, large and silent clients do not affect others', async () => {
     const sockets: Socket[] = [];
     const open = (socket: Socket): Socket => {
       socket.on('error', () => undefined);
@@ -331,13 +327,13 @@ describeOnRig('http api', () => {
     const flags = { ...by(cluster.admin), body: '1'.repeat(100_000) };
     expect((await ask('PUT /debug/flags/v', flags)).status).toBe(413);
     for (const socket of sockets) socket.destroy();
-    await waitFor(() => openSockets(kubelet.pid ?? 0) < 200, 'the connections to be let go of', 30_000);
+    await waitFor(() => openSockets(kubelet.pid ?? 0) < 200, 'the connections to be closed', 30_000);
     expect((await kubelet.healthz()).text).toBe('ok');
     expect(kubelet.running).toBe(true);
   });
 });
 
-/** How many sockets the kubelet holds. */
+/** The number of open sockets of the kubelet. */
 function openSockets(pid: number): number {
   const links = readdirSync(`/proc/${pid}/fd`).map((fd) => {
     try {

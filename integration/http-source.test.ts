@@ -1,4 +1,4 @@
-// Pods that a URL tells of: they come, change and go with its answers, and stay through answers that are no good.
+// Static pods from a URL: they follow its responses, and stay over failed and invalid responses.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,7 +18,7 @@ interface Answer {
   readonly body?: string;
 }
 
-/** Answers each path as it was last told to. */
+/** Serves a configured response per path. */
 class ManifestServer {
   readonly #server: Server = createServer((request, response) => {
     const path = request.url ?? '';
@@ -42,14 +42,14 @@ class ManifestServer {
     this.#answers.set(path, typeof answer === 'string' ? { body: answer } : answer);
   }
 
-  asked(path: string): readonly IncomingHttpHeaders[] {
+  requestsOf(path: string): readonly IncomingHttpHeaders[] {
     return this.#requests.filter((each) => each.path === path).map(({ headers }) => headers);
   }
 
-  /** Until an answer that was given from now on was taken in: who asks again has read the one before. */
-  async untilTaken(path: string): Promise<void> {
-    const before = this.asked(path).length;
-    await waitFor(() => this.asked(path).length >= before + 2, `${path} to be asked twice`);
+  /** Waits until the kubelet has processed a response from now on: a second request follows the first one's processing. */
+  async untilProcessed(path: string): Promise<void> {
+    const before = this.requestsOf(path).length;
+    await waitFor(() => this.requestsOf(path).length >= before + 2, `${path} to be requested twice`);
   }
 
   async stop(): Promise<void> {
@@ -95,7 +95,7 @@ describeOnRig('HTTP source', () => {
   const names = async (): Promise<readonly string[]> =>
     (await kubelet.pods()).map(({ metadata }) => metadata?.name ?? '').toSorted();
 
-  test('one pod, beside those of the folder; an update replaces it and leaves the others alone', async () => {
+  test('a pod from the URL runs beside those of the directory, and an update replaces only that pod', async () => {
     server.answer('/pod', JSON.stringify(manifest('web')));
     await start('/pod');
     kubelet.writeManifest('file', manifest('file'));
@@ -111,7 +111,7 @@ describeOnRig('HTTP source', () => {
     expect(containerIdOf(await untilRunning(kubelet, 'file'))).toBe(containerIdOf(beside));
   });
 
-  test('a PodList: pods come and go one by one, and all with an empty list', async () => {
+  test('pods follow the items of a PodList, and an empty list removes all of them', async () => {
     server.answer('/pods', podList(manifest('one'), manifest('two')));
     await start('/pods');
     const one = await untilRunning(kubelet, 'one');
@@ -126,19 +126,19 @@ describeOnRig('HTTP source', () => {
     expect(kubelet.log.matching(/^E/)).toEqual([]);
   });
 
-  test('answers that fail, are garbage or empty leave the last good pod as it is', async () => {
+  test('failed, malformed and empty responses leave the last valid pod unchanged', async () => {
     server.answer('/pod', JSON.stringify(manifest('kept')));
     await start('/pod');
     const id = containerIdOf(await untilRunning(kubelet, 'kept'));
     const answers: readonly (readonly [string, Answer, RegExp])[] = [
-      ['an error with a good body', { status: 500, body: podList() }, /status 500/],
+      ['an error with a valid body', { status: 500, body: podList() }, /status 500/],
       ['not there', { status: 404 }, /status 404/],
       ['garbage', { body: '<html>busy</html>' }, /not an object/],
       ['cut short', { body: JSON.stringify(manifest('kept')).slice(0, 40) }, /not valid JSON/],
       ['empty', { body: '' }, /the response is empty/],
       ['another kind', { body: '{"apiVersion":"v1","kind":"Status"}' }, /kind \\?"Status/],
       [
-        'a pod that is not valid',
+        'an invalid pod',
         { body: JSON.stringify(manifest('kept', { containers: [] })) },
         /default\/kept is invalid/,
       ],
@@ -146,7 +146,7 @@ describeOnRig('HTTP source', () => {
     for (const [name, answer, words] of answers) {
       const from = kubelet.log.end;
       server.answer('/pod', answer);
-      await server.untilTaken('/pod');
+      await server.untilProcessed('/pod');
       expect(await kubelet.log.waitForLine(words, { from }), name).toContain('Failed to read pods from URL');
       expect(await names(), name).toEqual(['kept-node']);
       expect(containerIdOf(await untilRunning(kubelet, 'kept')), name).toBe(id);
@@ -159,7 +159,7 @@ describeOnRig('HTTP source', () => {
     await untilNoPod(kubelet, 'kept');
   });
 
-  test('headers are sent, and a redirect is followed', async () => {
+  test('sends configured headers, and follows a redirect', async () => {
     server.answer('/moved', { status: 302, headers: { location: '/pod' } });
     server.answer('/pod', JSON.stringify(manifest('web')));
     await start(
@@ -169,21 +169,21 @@ describeOnRig('HTTP source', () => {
     );
     await untilRunning(kubelet, 'web');
     for (const path of ['/moved', '/pod'])
-      expect(server.asked(path)[0], path).toMatchObject({ 'x-one': 'first, again', 'x-two': 'second' });
+      expect(server.requestsOf(path)[0], path).toMatchObject({ 'x-one': 'first, again', 'x-two': 'second' });
   });
 
-  test('a server that is away: nothing is known of its pods, and they come when it does', async () => {
+  test('pods of an unreachable server start when it is reachable', async () => {
     server.answer('/pod', { status: 503 });
     await start('/pod');
-    await server.untilTaken('/pod');
+    await server.untilProcessed('/pod');
     expect(await names()).toEqual([]);
     server.answer('/pod', JSON.stringify(manifest('late')));
     const before = await untilRunning(kubelet, 'late');
-    // A kubelet that starts while the server fails must not take silence for "no pods".
+    // A kubelet that starts while the server fails must not treat that as an empty list.
     expect(await kubelet.stop()).toEqual({ code: 0, signal: null });
     server.answer('/pod', { status: 503 });
     await kubelet.start();
-    await server.untilTaken('/pod');
+    await server.untilProcessed('/pod');
     const { containers } = await rig.cri.listContainers({ filter: { id: containerIdOf(before) } });
     expect(containers.map(({ state }) => state)).toEqual([1]);
     server.answer('/pod', JSON.stringify(manifest('late')));

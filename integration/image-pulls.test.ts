@@ -1,5 +1,5 @@
-// How images come to the node: credentials of the node and of a provider program, what is written down about pulls, and
-// what happens when registries, programs or the kubelet fail on the way. On a real containerd, through the built command.
+// Image pulls: credentials of the node and of a credential provider, pull records, and failures of registries, providers
+// and the kubelet.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ describeOnRig('image pulls', () => {
       cacheDuration: '1h',
       auth: { [`${host}/plugin`]: { username, password } },
     });
-    writePlugin('babbles', `{"password":"${password}"`);
+    writePlugin('malformed', `{"password":"${password}"`);
     const config = join(rig.workspace.dir, 'credential-providers.json');
     const provider = (name: string, ...matchImages: readonly string[]): object => ({
       name,
@@ -49,7 +49,7 @@ describeOnRig('image pulls', () => {
     });
     const providers = [
       provider('knows', `${host}/plugin`),
-      provider('babbles', `${host}/plugin`, `${host}/babble`),
+      provider('malformed', `${host}/plugin`, `${host}/babble`),
     ];
     writeFileSync(
       config,
@@ -85,16 +85,16 @@ describeOnRig('image pulls', () => {
     expect(kubelet.log.text()).not.toContain(password);
   });
 
-  /** A program that notes what it is asked and answers this. */
+  /** A credential provider that records its requests and returns this response. */
   function writePlugin(name: string, answer: unknown): void {
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
     const path = join(plugins, name);
     writeFileSync(`${path}.answer`, text);
-    writeFileSync(path, `#!/bin/sh\ncat >> ${path}.asked\ncat ${path}.answer\n`);
+    writeFileSync(path, `#!/bin/sh\ncat >> ${path}.requests\ncat ${path}.answer\n`);
     chmodSync(path, 0o755);
   }
-  const asked = (name: string): readonly unknown[] => {
-    const path = join(plugins, `${name}.asked`);
+  const providerRequests = (name: string): readonly unknown[] => {
+    const path = join(plugins, `${name}.requests`);
     const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
     return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as unknown);
   };
@@ -118,15 +118,15 @@ describeOnRig('image pulls', () => {
       return found;
     }, `a record of ${repository}`);
 
-  test('a registry that asks for credentials nobody has: ErrImagePull', async () => {
+  test('a registry with unknown credentials yields ErrImagePull', async () => {
     const name = rig.registry.add('nobody/app:1', image);
     rig.registry.requireAuth(auth);
     own.write('nobody', podOf('nobody', name));
     expect(await untilWaiting('nobody', 'ErrImagePull')).toMatch(/401|authorization|authentication/i);
-    await waitFor(() => records('pulling').length === 0, 'no intent of a pull that failed');
+    await waitFor(() => records('pulling').length === 0, 'the intent of the failed pull to be removed');
   });
 
-  test("the node's Docker configuration opens it, and the pull is written down for every pod", async () => {
+  test("a pull with the node's Docker configuration is recorded for all pods", async () => {
     const name = rig.registry.add('node/app:1', image);
     rig.registry.requireAuth(auth);
     own.write('node', podOf('node', name));
@@ -137,14 +137,14 @@ describeOnRig('image pulls', () => {
       apiVersion: 'kubelet.config.k8s.io/v1alpha1',
       credentialMapping: { [`${rig.registry.host}/node/app`]: { nodePodsAccessible: true } },
     });
-    // Present now, and open to every pod: the registry is not asked again.
+    // Present now, and available to every pod: the registry is not queried again.
     rig.registry.requests.length = 0;
     own.write('again', podOf('again', name));
     await untilRunning(kubelet, 'again');
     expect(rig.registry.requests.filter(({ path }) => path.includes('/node/app/'))).toEqual([]);
   });
 
-  test('a provider program opens it; it is asked once, and one that babbles is passed over', async () => {
+  test('a pull with a credential provider calls it once, and ignores a provider with malformed output', async () => {
     const name = rig.registry.add('plugin/app:1', image);
     const other = rig.registry.add('plugin/app:2', image);
     rig.registry.requireAuth(auth);
@@ -152,7 +152,7 @@ describeOnRig('image pulls', () => {
     await untilRunning(kubelet, 'plugin');
     own.write('cached', podOf('cached', other));
     await untilRunning(kubelet, 'cached');
-    expect(asked('knows')).toEqual([
+    expect(providerRequests('knows')).toEqual([
       { kind: 'CredentialProviderRequest', apiVersion, image: `${rig.registry.host}/plugin/app` },
     ]);
     const metrics = await (await kubelet.get(kubelet.readOnlyPort, '/metrics')).text();
@@ -161,10 +161,10 @@ describeOnRig('image pulls', () => {
     expect(metrics).toMatch(
       /kubelet_image_pull_duration_seconds_count\{image_size_in_bytes="0-10MB"\} [1-9]/,
     );
-    expect(kubelet.log.matching(/Failed to get credentials.*babbles/).length).toBeGreaterThan(0);
+    expect(kubelet.log.matching(/Failed to get credentials.*malformed/).length).toBeGreaterThan(0);
   });
 
-  test('one image for several pods is pulled once', async () => {
+  test('an image is pulled once for several pods', async () => {
     const name = rig.registry.add('team/shared:1', image);
     rig.registry.addFault({ do: 'slow', ms: 1000, on: 'manifest' });
     const names = ['one', 'two', 'three'];
@@ -173,7 +173,7 @@ describeOnRig('image pulls', () => {
     expect(kubelet.log.matching(new RegExp(`"Pulling image".*${name}`))).toHaveLength(1);
   });
 
-  test('a pull that never ends keeps no other pod waiting, and goes with its pod', async () => {
+  test('a hung pull delays no other pod, and is aborted with its pod', async () => {
     const name = rig.registry.add('team/stuck:1', image);
     const fine = rig.registry.add('team/fine:1', image);
     rig.registry.addFault({ do: 'hang', on: 'manifest' });
@@ -184,12 +184,12 @@ describeOnRig('image pulls', () => {
     own.remove('stuck');
     await waitFor(
       () => !records('pulling').some((text) => text.includes(name)),
-      'no intent of the stuck pull',
+      'the intent of the hung pull to be removed',
       60_000,
     );
   });
 
-  test('killed in the middle of a pull: the intent is there, and the next life brings the pod up', async () => {
+  test('a kubelet killed during a pull leaves the intent, and starts the pod after a restart', async () => {
     const name = rig.registry.add('team/killed:1', image);
     rig.registry.addFault({ do: 'hang', on: 'manifest' });
     own.write('killed', podOf('killed', name));
@@ -204,10 +204,10 @@ describeOnRig('image pulls', () => {
     await kubelet.start();
     await untilRunning(kubelet, 'killed');
     await untilRecorded(`${rig.registry.host}/team/killed`);
-    await waitFor(() => records('pulling').length === 0, 'no intent of a pull that has ended');
+    await waitFor(() => records('pulling').length === 0, 'the intent of the completed pull to be removed');
   });
 
-  test('a program that is named but not there: the kubelet does not start, and says which', async () => {
+  test('a missing credential provider keeps the kubelet from starting, and is named', async () => {
     const config = join(rig.workspace.dir, 'missing.json');
     const provider = { name: 'absent', matchImages: ['example.com'], defaultCacheDuration: '1h', apiVersion };
     writeFileSync(
@@ -226,7 +226,7 @@ describeOnRig('image pulls', () => {
       ],
     });
     await broken.start({ untilReady: false });
-    await waitFor(() => !broken.running, 'the kubelet to end', 60_000);
+    await waitFor(() => !broken.running, 'the kubelet to exit', 60_000);
     expect(broken.log.text()).toContain(`plugin binary executable ${plugins}/absent did not exist`);
   });
 });

@@ -1,5 +1,4 @@
-// Starts that end in the middle: pods that are removed while they start, and a container that containerd has lost sight
-// of and keeps. On a real containerd, through the built command.
+// Interrupted starts: pods removed while they start, and a container whose task containerd has lost and cannot remove.
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -12,7 +11,7 @@ import { podTraces, untilNoTraces } from './support/pod-traces.ts';
 import { killTask, runtimePod } from './support/runtime-pods.ts';
 import { type StalledRig, startStalledRig } from './support/stalling-cri.ts';
 
-describeOnRig('starts that end in the middle', () => {
+describeOnRig('interrupted starts', () => {
   let stalled: StalledRig;
   let rig: StalledRig['rig'];
   let cri: StalledRig['cri'];
@@ -25,7 +24,7 @@ describeOnRig('starts that end in the middle', () => {
   afterAll(async () => await stalled.stop());
   afterEach(async () => await rig.removeAllPods());
 
-  test('removed at any moment of its start: a pod goes without a failure, and nothing of it stays', async () => {
+  test('a pod removed at any moment of its start ends without an error and leaves nothing behind', async () => {
     const from = kubelet.log.end;
     for (let delayMs = 20; delayMs <= 340; delayMs += 20) {
       const name = `brief-${delayMs}`;
@@ -36,7 +35,7 @@ describeOnRig('starts that end in the middle', () => {
     await waitFor(
       async () =>
         (await rig.cri.listPodSandbox({})).items.length === 0 && (await kubelet.pods()).length === 0,
-      'all pods to go',
+      'all pods to be removed',
       30_000,
     );
     expect(kubelet.log.matching(/^E/, from)).toEqual([]);
@@ -47,10 +46,10 @@ describeOnRig('starts that end in the middle', () => {
       await rig.cri.startContainer({ containerId }, { timeoutMs: 3 }).catch(() => undefined);
       const { status } = await rig.cri.containerStatus({ containerId });
       return status?.reason === 'StartError';
-    }, 'the start to be cut off');
+    }, 'the start to be interrupted');
   };
 
-  test('kubelet killed in the middle of a start, and again before the container is made anew: no restart', async () => {
+  test('a kubelet killed during a start, and again before it recreates the container, counts no restart', async () => {
     const started = cri.faults.stall('startContainer');
     kubelet.writeManifest('twice', manifest('twice'));
     await waitFor(() => started.waiting > 0, 'the start to hang');
@@ -59,15 +58,15 @@ describeOnRig('starts that end in the middle', () => {
     await kubelet.kill9();
     started.release();
     await cutStart(lost?.id ?? '');
-    // At most moments a start that is cut off has made the log already.
+    // In most cases an interrupted start has already created the log.
     writeFileSync(logPath(kubelet, pod), '', { flag: 'a' });
 
-    const made = cri.faults.stall('createContainer');
+    const recreated = cri.faults.stall('createContainer');
     await kubelet.start();
-    await waitFor(() => made.waiting > 0, 'the container to be made anew');
+    await waitFor(() => recreated.waiting > 0, 'the container to be recreated');
     expect((await runtimePod(rig, kubelet, 'twice')).containers).toEqual([]);
     await kubelet.kill9();
-    made.release();
+    recreated.release();
     await kubelet.start();
     expect(containerStatus(await untilRunning(kubelet, 'twice'))).toMatchObject({
       restartCount: 0,
@@ -77,14 +76,14 @@ describeOnRig('starts that end in the middle', () => {
     await untilNoTraces(rig, kubelet, pod);
   });
 
-  /** Cuts a start off, and makes the task that containerd has not learned of: what it does by itself at one moment. */
+  /** Interrupts a start and creates the task that containerd does not know of, as happens at a certain moment. */
   const loseStart = async (containerId: string): Promise<void> => {
     await cutStart(containerId);
     await rig.ctr('tasks', 'start', '--detach', '--null-io', containerId);
     await expect(rig.cri.removeContainer({ containerId })).rejects.toThrow('cannot delete running task');
   };
 
-  test('a container that containerd keeps: another one runs beside it, and its pod can end and be replaced', async () => {
+  test('a container that cannot be removed is replaced, and its pod can end and be replaced', async () => {
     const stall = cri.faults.stall('startContainer');
     kubelet.writeManifest('kept', manifest('kept', { restartPolicy: 'OnFailure' }));
     await waitFor(() => stall.waiting > 0, 'the start to hang');
@@ -98,7 +97,7 @@ describeOnRig('starts that end in the middle', () => {
     expect(
       kubelet.log.matching(/refuses to remove a container whose start was interrupted/, from),
     ).toHaveLength(1);
-    // Nothing of it runs on unseen.
+    // None of its processes keeps running.
     const task = (await rig.ctr('tasks', 'ls')).split('\n').find((line) => line.startsWith(lost?.id ?? '?'));
     expect(task).toMatch(/STOPPED/);
 
@@ -108,7 +107,7 @@ describeOnRig('starts that end in the middle', () => {
     await killTask(rig, running?.id ?? '');
     await untilRestarted(kubelet, 'kept', 1);
 
-    // A pod of the same name, and of another UID, does not wait for what is kept.
+    // A pod of the same name and another UID does not wait for the leftover.
     kubelet.writeManifest('kept', manifest('kept', { metadata: { labels: { app: 'next' } } }));
     const next = await waitFor(async () => {
       const each = await untilRunning(kubelet, 'kept');
@@ -116,7 +115,7 @@ describeOnRig('starts that end in the middle', () => {
     }, 'the next pod to run');
     expect(await podTraces(rig, kubelet, pod)).toEqual(['sandbox', 'container']);
 
-    // With the runtime it goes.
+    // A restart of the runtime removes it.
     await rig.containerd.stop();
     await rig.containerd.start();
     await kubelet.kill9();

@@ -1,5 +1,5 @@
-// The kubelet may die and come back at any moment: nothing that runs is touched, nothing is made twice, and what was
-// changed meanwhile is made up for. On a real containerd, through the built command.
+// Kills and restarts of the kubelet at any moment: running pods are not affected, nothing is created twice, and changes
+// meanwhile are applied.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -31,7 +31,7 @@ describeOnRig('kubelet restart', () => {
     rig = await startRig();
   });
   afterAll(() => rig.stop());
-  // Folders of its own for each test, so that none sees what another left.
+  // Each test has directories of its own, so that it does not see the leftovers of another.
   beforeEach(() => {
     count += 1;
     kubelet = rig.newKubelet({ name: `k${count}`, nodeName: 'node' });
@@ -41,7 +41,7 @@ describeOnRig('kubelet restart', () => {
     await rig.removeAllPods();
   });
 
-  /** What must be true of a pod of two containers however often the kubelet was killed while it was being started. */
+  /** What must hold for a pod of two containers, however often the kubelet was killed during its start. */
   const untilWhole = async (name: string): Promise<RuntimePod> => {
     await untilRunning(kubelet, name);
     const held = await untilRuntimePod(
@@ -59,12 +59,12 @@ describeOnRig('kubelet restart', () => {
     return held;
   };
 
-  test('killed at any moment after a manifest appeared: its pod is started once, and no earlier one is touched', async () => {
+  test('a kill at any moment after a manifest appeared starts its pod once and affects no running pod', async () => {
     const whole = new Map<string, RuntimePod>();
     await kubelet.start();
     for (const delayMs of [20, 60, 100, 150, 200, 250, 300, 350, 400, 600]) {
       const name = `born-${delayMs}`;
-      // A start that was cut off must not count as the one chance of a pod that is never restarted.
+      // With restartPolicy Never, an interrupted start must not count as the pod's only run.
       const restartPolicy = delayMs % 100 === 0 ? 'Never' : 'Always';
       kubelet.writeManifest(name, manifest(name, { ...two, restartPolicy }));
       await sleep(delayMs);
@@ -72,7 +72,7 @@ describeOnRig('kubelet restart', () => {
       await kubelet.kill9();
       await kubelet.start();
       const after = await untilWhole(name);
-      // What ran when it was killed is what runs now.
+      // The containers that ran at the kill still run.
       const ran = before.containers.filter(({ state }) => state === 'running').map(({ id }) => id);
       expect(after.containers.map(({ id }) => id)).toEqual(expect.arrayContaining(ran));
       whole.set(name, after);
@@ -80,7 +80,7 @@ describeOnRig('kubelet restart', () => {
     for (const [name, held] of whole) expect(await untilWhole(name)).toEqual(held);
   });
 
-  test('killed again and again while several pods start: each is started once', async () => {
+  test('repeated kills while several pods start start each of them once', async () => {
     const names = ['p1', 'p2', 'p3', 'p4'];
     await kubelet.start();
     for (const name of names) kubelet.writeManifest(name, manifest(name, two));
@@ -92,7 +92,7 @@ describeOnRig('kubelet restart', () => {
     for (const name of names) await untilWhole(name);
   });
 
-  test('killed with running pods: /pods is the same before and after, and so are the containers', async () => {
+  test('a kill with running pods changes neither /pods nor the containers', async () => {
     const names = ['steady', 'shaky', 'done'];
     await kubelet.start();
     kubelet.writeManifest('steady', manifest('steady', two));
@@ -105,38 +105,38 @@ describeOnRig('kubelet restart', () => {
     const whole = await untilRunning(kubelet, 'shaky');
     await killTask(rig, containerIdOf(whole));
     await untilRestarted(kubelet, 'shaky', 1);
-    // All the way down: only then nothing about it changes any more.
+    // Completely ended, so that its status does not change any more.
     await untilPod(kubelet, 'done', 'Failed', ({ phase, conditions }) => {
       const sandbox = conditions?.find(({ type }) => type === 'PodReadyToStartContainers');
       return phase === 'Failed' && sandbox?.status === 'False';
     });
-    const before = await told();
+    const before = await reportedPods();
     const held = await Promise.all(names.map((name) => runtimePod(rig, kubelet, name)));
     await kubelet.kill9();
     await kubelet.start({ untilReady: false });
     const flips = new Set<string>();
     const asBefore = async (): Promise<boolean> => {
-      const now = await told();
-      // A pod may not be known yet, but what is said of its readiness is what was said before.
+      const now = await reportedPods();
+      // A pod may be missing yet, but its readiness must be the same as before.
       for (const [name, pod] of Object.entries(now)) {
         const ready = readiness(pod);
         if (ready !== undefined && ready !== readiness(before[name])) flips.add(`${name}: ${ready}`);
       }
       return isDeepStrictEqual(now, before);
     };
-    // When it does not become the same, the comparison says what differs.
-    await waitFor(asBefore, 'the pods to be told as before', 15_000).catch(() => undefined);
-    expect(await told()).toEqual(before);
+    // On a timeout the comparison below shows the difference.
+    await waitFor(asBefore, 'the pods to be reported as before', 15_000).catch(() => undefined);
+    expect(await reportedPods()).toEqual(before);
     expect([...flips]).toEqual([]);
     expect(await Promise.all(names.map((name) => runtimePod(rig, kubelet, name)))).toEqual(held);
   });
 
-  /** All of /pods but what is a fact of one life of the kubelet: when it first saw a pod, when it noticed a condition. */
-  const told = async (): Promise<Record<string, Pod>> => {
+  /** /pods without what depends on the run of the kubelet: when it first saw a pod, when a condition changed. */
+  const reportedPods = async (): Promise<Record<string, Pod>> => {
     const pods = (await kubelet.pods()).map((pod): [string, Pod] => {
       const annotations = { ...pod.metadata?.annotations, 'kubernetes.io/config.seen': '' };
       const conditions = pod.status?.conditions?.map((each) => ({ ...each, lastTransitionTime: '' }));
-      // The runtime forgets the address of a sandbox that is down.
+      // The runtime drops the address of a stopped sandbox.
       const ended = pod.status?.phase === 'Failed' ? { podIP: '', podIPs: [] } : {};
       const status = { ...pod.status, ...ended, ...(conditions === undefined ? {} : { conditions }) };
       return [pod.metadata?.name ?? '', { ...pod, metadata: { ...pod.metadata, annotations }, status }];
@@ -147,7 +147,7 @@ describeOnRig('kubelet restart', () => {
     pod?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
 
   for (const delayMs of [0, 300, 1500]) {
-    test(`killed ${delayMs} ms after a pod began to end: it ends after the next start`, async () => {
+    test(`a kill ${delayMs} ms after the termination of a pod began: it ends after the restart`, async () => {
       await kubelet.start();
       const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', ignoresTerm)] };
       kubelet.writeManifest('ending', manifest('ending', slow));
@@ -161,7 +161,7 @@ describeOnRig('kubelet restart', () => {
     });
   }
 
-  test('a manifest that is removed while the kubelet is down: the pod ends after the start', async () => {
+  test('a manifest removed while the kubelet is down ends the pod after the start', async () => {
     await kubelet.start();
     for (const name of ['gone', 'stays']) kubelet.writeManifest(name, manifest(name));
     const gone = await untilRunning(kubelet, 'gone');
@@ -173,7 +173,7 @@ describeOnRig('kubelet restart', () => {
     expect(containerIdOf(await untilRunning(kubelet, 'stays'))).toBe(containerIdOf(stays));
   });
 
-  test('a manifest that is edited while the kubelet is down: the pod is replaced', async () => {
+  test('a manifest edited while the kubelet is down replaces the pod', async () => {
     await kubelet.start();
     kubelet.writeManifest('edited', manifest('edited', { metadata: { labels: { app: 'a' } } }));
     const before = await untilRunning(kubelet, 'edited');
@@ -189,18 +189,18 @@ describeOnRig('kubelet restart', () => {
   });
 
   for (const delayMs of [0, 50, 100, 200, 300, 450]) {
-    test(`SIGTERM ${delayMs} ms after the kubelet was started: a clean end`, async () => {
+    test(`SIGTERM ${delayMs} ms after the start exits cleanly`, async () => {
       await kubelet.start({ untilReady: false });
       await sleep(delayMs);
       const exit = await kubelet.stop();
-      // Before the program has begun to run nobody can catch a signal, and there is nothing to be ended cleanly.
+      // Before the program runs, no handler can be installed, and there is nothing to shut down.
       const begun = exit.signal === null || kubelet.log.text() !== '';
       expect(exit).toEqual(begun ? clean : { code: null, signal: 'SIGTERM' });
       expect(kubelet.log.matching(/^[EF]/)).toEqual([]);
     });
   }
 
-  test('SIGTERM as soon as the kubelet has said a word: a clean end, and running pods are not touched', async () => {
+  test('SIGTERM after the first log line exits cleanly and does not affect running pods', async () => {
     await kubelet.start();
     kubelet.writeManifest('runs', manifest('runs', two));
     const held = await untilWhole('runs');
@@ -213,7 +213,7 @@ describeOnRig('kubelet restart', () => {
   });
 
   for (const delayMs of [30, 120, 250, 400, 700]) {
-    test(`SIGTERM ${delayMs} ms after a manifest appeared: a clean end, and the pod is started once`, async () => {
+    test(`SIGTERM ${delayMs} ms after a manifest appeared exits cleanly, and the pod is started once`, async () => {
       await kubelet.start();
       kubelet.writeManifest('synced', manifest('synced', two));
       await sleep(delayMs);
@@ -228,7 +228,7 @@ describeOnRig('kubelet restart', () => {
     });
   }
 
-  test('SIGTERM while a pod ends: a clean end within seconds, and the rest follows after the next start', async () => {
+  test('SIGTERM while a pod terminates exits cleanly within seconds, and the termination continues after the restart', async () => {
     await kubelet.start();
     const slow = { terminationGracePeriodSeconds: 20, containers: [container('main', ignoresTerm)] };
     kubelet.writeManifest('slow', manifest('slow', slow));

@@ -1,4 +1,4 @@
-// What `make run` starts, shows and stops, and what it does about a run that is there or was killed.
+// `make run`: what it starts, prints and stops, and how it treats a running and a killed run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -35,7 +35,7 @@ function start(dir: string): Run {
   };
 }
 
-/** The status that a client without credentials gets. */
+/** The HTTP status for a client without credentials. */
 function statusOf(method: string, url: URL): Promise<number> {
   return new Promise((resolve, reject) => {
     const options = { method, rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(30_000) };
@@ -71,13 +71,13 @@ describeOnRig('make run', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  test('runs the sample, refuses a second run, and stops without a trace', async () => {
+  test('runs the sample, rejects a second run, and leaves nothing behind', async () => {
     const run = startRun();
     await waitFor(() => bothRun.test(run.output()), 'both containers to run', 60_000);
     expect(run.output()).toContain('kubelet healthy');
     expect(run.output()).toContain('try next');
 
-    // The printed command works, and other users of the machine get nothing.
+    // The printed command works, and other users of the machine have no access.
     const [, file = '', target = ''] = /curl -sK (\S+) (https:\S+)/.exec(run.output()) ?? [];
     const url = new URL(target);
     expect(await mustRun('curl', ['-sK', file, url.href])).toContain('"name":"hello-local"');
@@ -107,7 +107,7 @@ describeOnRig('make run', () => {
     expect(readdirSync(join(dir, 'manifests'))).toEqual(['hello.yaml']);
   });
 
-  test('clears what a killed run left, and runs again', async () => {
+  test('clears the leftovers of a killed run, and runs again', async () => {
     const killed = startRun();
     await waitFor(() => bothRun.test(killed.output()), 'both containers to run', 60_000);
     await killed.end('SIGKILL');

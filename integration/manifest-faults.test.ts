@@ -1,5 +1,5 @@
-// Manifests that are wrong in every way a file can be: each yields one clear line that names file and reason, the
-// other pods go on, and a file that is mended starts its pod. On a real containerd, through the built command.
+// Invalid manifests of all kinds: each yields one log line with file and reason, other pods keep running, and a corrected
+// file starts its pod.
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -19,9 +19,9 @@ const json = (name: string): string => JSON.stringify(manifest(name));
 const twelveMiB = 12 * 1024 * 1024;
 
 interface Case {
-  /** What is put into the file, or how the path is made. */
+  /** The content of the file, or a function that creates the path. */
   readonly put: string | ((path: string) => void | Promise<void>);
-  /** What the line says is wrong. */
+  /** The reason in the log line. */
   readonly reason: RegExp;
   readonly level?: 'E' | 'W';
 }
@@ -39,17 +39,17 @@ const cases: Readonly<Record<string, Case>> = {
     reason: /Secret/,
   },
   'another version': { put: JSON.stringify({ ...manifest('bad'), apiVersion: 'v2' }), reason: /v2/ },
-  'a name that is not valid': { put: JSON.stringify(badName), reason: /metadata\.name: .*Bad_Name/ },
+  'an invalid name': { put: JSON.stringify(badName), reason: /metadata\.name: .*Bad_Name/ },
   'no containers': { put: JSON.stringify({ ...manifest('bad'), spec: {} }), reason: /spec\.containers: / },
   'a wrong type': { put: JSON.stringify(wrongType), reason: /spec\.containers/ },
-  'what only an API server could give': {
+  'a reference to an API object': {
     put: JSON.stringify(manifest('bad', { volumes: [{ name: 'v', configMap: { name: 'absent' } }] })),
     reason: /static pods may not reference configmaps/,
   },
   'half a document': { put: json('bad').slice(0, 90), reason: /./ },
-  'a link that leads nowhere': { put: (path) => symlinkSync('/no/such/file', path), reason: /dangling link/ },
+  'a dangling link': { put: (path) => symlinkSync('/no/such/file', path), reason: /dangling link/ },
   'a link to itself': { put: (path) => symlinkSync(path, path), reason: /circle/ },
-  'a pipe that nobody writes to': {
+  'a pipe without a writer': {
     put: async (path) => void (await mustRun('mkfifo', [path])),
     reason: /not a regular file/,
     level: 'W',
@@ -57,7 +57,7 @@ const cases: Readonly<Record<string, Case>> = {
   'a socket': { put: listenOn, reason: /not a regular file/, level: 'W' },
 };
 
-/** Leaves the socket's file behind, as a program that was killed does. */
+/** Leaves the socket file behind, like a killed program. */
 async function listenOn(path: string): Promise<void> {
   const server = createServer();
   const side = `${path}.side`;
@@ -79,28 +79,28 @@ describeOnRig('manifest faults', () => {
   });
   afterAll(() => rig.stop());
   afterEach(async () => {
-    // Whatever was wrong, what ran before runs on.
+    // The pod that ran before keeps running.
     expect(containerIdOf(await untilRunning(kubelet, 'steady'))).toBe(steady);
   });
 
-  /** Lines that name the path as something to be told, from a place in the log on. */
+  /** Warnings and errors that name the path, from a position in the log on. */
   const linesOn = (path: string, from: number): readonly string[] =>
     kubelet.log.matching(/^[EW]/, from).filter((line) => line.includes(`path="${path}"`));
 
-  /** The directory has been looked through twice more after this. */
-  const lookTwice = async (name: string): Promise<void> => {
+  /** Waits for two more scans of the directory. */
+  const untilScannedTwice = async (name: string): Promise<void> => {
     for (const label of ['a', 'b']) {
       kubelet.writeManifest(`look-${name}`, manifest(`look-${name}`, { metadata: { labels: { label } } }));
-      const looked = async (): Promise<boolean> =>
+      const hasScanned = async (): Promise<boolean> =>
         (await kubelet.pod(`look-${name}`))?.metadata?.labels?.['label'] === label;
-      await waitFor(looked, 'the directory to be looked through');
+      await waitFor(hasScanned, 'a scan of the directory');
     }
     kubelet.removeManifest(`look-${name}`);
   };
 
   let number = 0;
   for (const [what, { put, reason, level = 'E' }] of Object.entries(cases)) {
-    test(`${what}: one line that says so, and the mended file starts its pod`, async () => {
+    test(`${what} yields one log line, and the corrected file starts its pod`, async () => {
       number += 1;
       const name = `bad-${number}`;
       const path = kubelet.manifestPath(name);
@@ -108,7 +108,7 @@ describeOnRig('manifest faults', () => {
       if (typeof put === 'string') kubelet.writeManifest(name, put);
       else await put(path);
       await waitFor(() => linesOn(path, from).length > 0, 'a line about the file');
-      await lookTwice(name);
+      await untilScannedTwice(name);
       const lines = linesOn(path, from);
       expect(lines).toHaveLength(1);
       expect(lines[0]).toMatch(new RegExp(`^${level}`));
@@ -123,7 +123,7 @@ describeOnRig('manifest faults', () => {
     });
   }
 
-  test('a second pod of the same name: one line that names both files, and the first goes on', async () => {
+  test('a second pod of the same name yields one log line with both files, and the first keeps running', async () => {
     const first = kubelet.manifestPath('dup-1');
     const second = kubelet.manifestPath('dup-2');
     kubelet.writeManifest('dup-1', manifest('dup'));
@@ -131,15 +131,15 @@ describeOnRig('manifest faults', () => {
     const from = kubelet.log.end;
     kubelet.writeManifest('dup-2', manifest('dup', { containers: [container('other')] }));
     await waitFor(() => linesOn(second, from).length > 0, 'a line about the second file');
-    await lookTwice('dup');
+    await untilScannedTwice('dup');
     expect(linesOn(second, from)).toHaveLength(1);
     expect(linesOn(second, from)[0]).toContain(first);
     expect(containerIdOf(await untilRunning(kubelet, 'dup'))).toBe(containerIdOf(before));
-    // When the first goes, the second takes its place.
+    // When the first is removed, the second replaces it.
     kubelet.removeManifest('dup-1');
     await waitFor(
       async () => uidOf((await kubelet.pod('dup')) ?? {}) !== uidOf(before),
-      'the second to be taken',
+      'the second pod to start',
     );
     await untilNoTraces(rig, kubelet, before);
     const after = await untilRunning(kubelet, 'dup');
@@ -147,7 +147,7 @@ describeOnRig('manifest faults', () => {
     kubelet.removeManifest('dup-2');
   });
 
-  test('one bad document among good ones: the good ones run', async () => {
+  test('an invalid document does not affect the valid ones in its file', async () => {
     const from = kubelet.log.end;
     const path = kubelet.manifestPath('among');
     kubelet.writeManifest(
@@ -156,19 +156,19 @@ describeOnRig('manifest faults', () => {
     );
     for (const name of ['good-1', 'good-2']) await untilRunning(kubelet, name);
     await waitFor(() => linesOn(path, from).length > 0, 'a line about the file');
-    await lookTwice('among');
+    await untilScannedTwice('among');
     expect(linesOn(path, from)).toHaveLength(1);
     kubelet.removeManifest('among');
   });
 
-  test('a bad edit of a running pod: one line, and the pod goes on until the edit is mended', async () => {
+  test('an invalid edit yields one log line, and the pod keeps running until it is corrected', async () => {
     kubelet.writeManifest('spoilt', manifest('spoilt'));
     const before = await untilRunning(kubelet, 'spoilt');
     const path = kubelet.manifestPath('spoilt');
     const from = kubelet.log.end;
     kubelet.writeManifest('spoilt', json('spoilt').slice(0, 100));
     await waitFor(() => linesOn(path, from).length > 0, 'a line about the file');
-    await lookTwice('spoilt');
+    await untilScannedTwice('spoilt');
     expect(linesOn(path, from)).toHaveLength(1);
     expect(containerIdOf(await untilRunning(kubelet, 'spoilt'))).toBe(containerIdOf(before));
     kubelet.writeManifest('spoilt', manifest('spoilt'));
@@ -177,7 +177,7 @@ describeOnRig('manifest faults', () => {
     kubelet.removeManifest('spoilt');
   });
 
-  test('a file that is written slowly in place: no line, and the pod starts when it is whole', async () => {
+  test('a file that is written slowly yields no log line, and the pod starts when it is complete', async () => {
     const path = kubelet.manifestPath('slowly');
     const from = kubelet.log.end;
     const text = json('slowly');
@@ -188,22 +188,22 @@ describeOnRig('manifest faults', () => {
     }
     const tookMs = performance.now() - beganMs;
     await untilRunning(kubelet, 'slowly');
-    // On a machine that stalls the parts come so late that each is rightly taken for the whole.
+    // On a stalled machine the parts arrive so late that each is rightly treated as complete.
     if (tookMs < settleMs) expect(linesOn(path, from)).toEqual([]);
     kubelet.removeManifest('slowly');
   });
 
-  test('a directory that disappears and comes back: one line, its pods end and start again', async () => {
+  test('a directory that is removed and created again yields one log line, and its pods end and start again', async () => {
     kubelet.writeManifest('homeless', manifest('homeless'));
     const before = await untilRunning(kubelet, 'homeless');
     const from = kubelet.log.end;
-    const away = join(kubelet.dir, 'away');
-    renameSync(kubelet.manifestDir, away);
+    const aside = join(kubelet.dir, 'aside');
+    renameSync(kubelet.manifestDir, aside);
     await untilNoTraces(rig, kubelet, before);
     await untilNoPod(kubelet, 'steady');
     expect(linesOn(kubelet.manifestDir, from)).toHaveLength(1);
     expect(linesOn(kubelet.manifestDir, from)[0]).toContain('does not exist');
-    renameSync(away, kubelet.manifestDir);
+    renameSync(aside, kubelet.manifestDir);
     const after = await untilRunning(kubelet, 'homeless');
     expect(uidOf(after)).toBe(uidOf(before));
     steady = containerIdOf(await untilRunning(kubelet, 'steady'));
@@ -211,13 +211,13 @@ describeOnRig('manifest faults', () => {
     kubelet.removeManifest('homeless');
   });
 
-  test('a file without read permission: one line, and it starts when it may be read', async () => {
-    // Root reads everything; a kubelet without the capability to override permissions does not.
+  test('an unreadable file yields one log line, and its pod starts when it is readable', async () => {
+    // Root may read everything; a kubelet without CAP_DAC_OVERRIDE may not.
     await kubelet.stop();
     const wrappers = join(rig.workspace.dir, 'wrappers');
     mkdirSync(wrappers);
-    const powers = '-dac_override,-dac_read_search';
-    const exec = `exec setpriv --bounding-set=${powers} --inh-caps=${powers} ${process.execPath} "$@"`;
+    const droppedCapabilities = '-dac_override,-dac_read_search';
+    const exec = `exec setpriv --bounding-set=${droppedCapabilities} --inh-caps=${droppedCapabilities} ${process.execPath} "$@"`;
     writeFileSync(join(wrappers, 'node'), `#!/bin/sh\n${exec}\n`, { mode: 0o755 });
     const bound = rig.newKubelet({
       nodeName: kubelet.nodeName,
@@ -230,12 +230,12 @@ describeOnRig('manifest faults', () => {
     const from = kubelet.log.end;
     await kubelet.start();
     await waitFor(() => linesOn(path, from).length > 0, 'a line about the file');
-    await lookTwice('secret');
+    await untilScannedTwice('secret');
     expect(linesOn(path, from)).toHaveLength(1);
     expect(linesOn(path, from)[0]).toContain('permission denied');
     chmodSync(path, 0o600);
     await untilRunning(kubelet, 'secret');
-    // A pod whose file is closed again goes on.
+    // A pod whose file becomes unreadable keeps running.
     chmodSync(path, 0o000);
     await waitFor(() => linesOn(path, from).length > 1, 'another line about the file');
     await untilRunning(kubelet, 'secret');

@@ -1,4 +1,4 @@
-// The ways a manifest can come to the kubelet: directory or file, YAML or JSON, several in one, swapped by a link.
+// Sources of manifests: directory or file, YAML or JSON, several in one file, swapped by a link.
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -11,8 +11,8 @@ import { manifest } from './support/manifest.ts';
 import { uidOf, untilNoPod, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 
-/** How long a change may go unnoticed. */
-const noticeMs = 1000;
+/** How long the detection of a change may take. */
+const detectionMs = 1000;
 
 function yaml(name: string, label = 'x'): string {
   return `apiVersion: v1
@@ -38,7 +38,7 @@ describeOnRig('manifest sources', () => {
     rig = await startRig();
   });
   afterAll(() => rig.stop());
-  // A kubelet of its own for each: two on one runtime would end each other's pods.
+  // Each test has its own kubelet: two on one runtime would end each other's pods.
   beforeEach(() => {
     count += 1;
   });
@@ -53,7 +53,7 @@ describeOnRig('manifest sources', () => {
   const names = async (): Promise<readonly string[]> =>
     (await kubelet.pods()).map(({ metadata }) => metadata?.name ?? '').toSorted();
 
-  test('YAML, several documents in one file, and JSON', async () => {
+  test('reads YAML, several documents in one file, and JSON', async () => {
     await start();
     kubelet.writeManifest('several.yaml', `${yaml('one')}---\n# nothing here\n---\n${yaml('two')}`);
     kubelet.writeManifest('pod.json', manifest('three'));
@@ -64,7 +64,7 @@ describeOnRig('manifest sources', () => {
     expect(await names()).toEqual(['three-node', 'two-node']);
   });
 
-  test('files whose name begins with a dot, and folders, are no manifests', async () => {
+  test('ignores hidden files and directories', async () => {
     await start();
     writeFileSync(join(kubelet.manifestDir, '.hidden.yaml'), yaml('hidden'));
     mkdirSync(join(kubelet.manifestDir, 'folder'));
@@ -74,28 +74,28 @@ describeOnRig('manifest sources', () => {
     expect(await names()).toEqual(['seen-node']);
   });
 
-  test('one file instead of a directory', async () => {
+  test('reads a single file instead of a directory', async () => {
     const dir = join(rig.workspace.dir, 'single');
     mkdirSync(dir);
     const file = join(dir, 'pod.yaml');
     writeFileSync(file, yaml('single'));
     await start({ flags: [`--pod-manifest-path=${file}`] });
     const before = await untilRunning(kubelet, 'single');
-    // A neighbour is nobody's manifest, and the file may be replaced under its name.
+    // A neighbouring file is not a manifest, and the file may be replaced under its name.
     writeFileSync(join(dir, 'neighbour.yaml'), yaml('neighbour'));
     writeFileSync(join(dir, 'fresh'), yaml('single', 'other'));
     renameSync(join(dir, 'fresh'), file);
     await waitFor(
       async () => uidOf((await kubelet.pod('single')) ?? {}) !== uidOf(before),
-      'the file to be noticed',
-      noticeMs,
+      'the file to be detected',
+      detectionMs,
     );
     await untilRunning(kubelet, 'single');
     expect(await names()).toEqual(['single-node']);
     await untilNoTraces(rig, kubelet, before);
   });
 
-  test('a directory that is swapped by a link, as ConfigMaps are, is noticed within a second', async () => {
+  test('detects a directory swapped by a link, as of a ConfigMap, within a second', async () => {
     await start();
     const put = (version: string, label: string): void => {
       mkdirSync(join(kubelet.manifestDir, version));
@@ -111,33 +111,33 @@ describeOnRig('manifest sources', () => {
     renameSync(join(kubelet.manifestDir, '..data_tmp'), join(kubelet.manifestDir, '..data'));
     await waitFor(
       async () => (await kubelet.pod('cm'))?.metadata?.labels?.['app'] === 'b',
-      'the swap to be noticed',
-      noticeMs,
+      'the swap to be detected',
+      detectionMs,
     );
     expect(uidOf(await untilRunning(kubelet, 'cm'))).not.toBe(uidOf(before));
   });
 
-  test('manifests come, change and go within a second each', async () => {
+  test('detects a created, edited and removed manifest within a second each', async () => {
     await start();
-    const noticed = (what: string, is: (app: string | undefined) => boolean): Promise<boolean> =>
-      waitFor(async () => is((await kubelet.pod('quick'))?.metadata?.labels?.['app']), what, noticeMs);
+    const detected = (what: string, is: (app: string | undefined) => boolean): Promise<boolean> =>
+      waitFor(async () => is((await kubelet.pod('quick'))?.metadata?.labels?.['app']), what, detectionMs);
     const path = kubelet.manifestPath('quick');
     writeFileSync(path, yaml('quick', 'a'));
-    await noticed('the file to be noticed', (app) => app === 'a');
+    await detected('the file to be detected', (app) => app === 'a');
     writeFileSync(path, yaml('quick', 'b'));
-    await noticed('the edit in place to be noticed', (app) => app === 'b');
+    await detected('the edit in place to be detected', (app) => app === 'b');
     kubelet.removeManifest('quick');
-    await noticed('the removal to be noticed', (app) => app === undefined);
+    await detected('the removal to be detected', (app) => app === undefined);
   });
 
-  test('what comes without an event is found by the rescan', async () => {
+  test('the rescan detects changes without file events', async () => {
     await start({ config: { fileCheckFrequency: '1s' } });
     kubelet.writeManifest('below', yaml('below'));
     await untilRunning(kubelet, 'below');
     const above = join(rig.workspace.dir, 'above');
     mkdirSync(above);
     writeFileSync(join(above, 'above.yaml'), yaml('above'));
-    // A mount on the directory gives no event.
+    // A mount on the directory causes no event.
     await mustRun('mount', ['--bind', above, kubelet.manifestDir]);
     try {
       await untilRunning(kubelet, 'above');

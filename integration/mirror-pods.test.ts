@@ -1,5 +1,5 @@
-// Mirror pods of static pods whose manifests change, on a real containerd, real files and the API server's double. What
-// upstream's mirror_pod_test.go and mirror_pod_grace_period_test.go expect of a node, with shorter grace periods.
+// Mirror pods of static pods whose manifests change, after upstream's mirror_pod_test.go and
+// mirror_pod_grace_period_test.go, with shorter grace periods.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -34,7 +34,7 @@ describeOnRig('mirror pods', () => {
     }
   };
 
-  test('an edited manifest: the mirror pod shows the old pod for its grace period, then the new one', async () => {
+  test('the mirror pod of an edited manifest shows the old pod for its grace period, then the new one', async () => {
     kubelet.writeManifest('edited', graceful('edited'));
     await cluster.untilReady('edited-node1');
     const before = shown('edited');
@@ -42,20 +42,20 @@ describeOnRig('mirror pods', () => {
     await expectUnchanged('edited', before, (graceSeconds - 1) * 1000);
     await cluster.untilPod(
       'edited-node1',
-      'to be another and ready',
+      'to be replaced and ready',
       (status, pod) => isReady(status) && pod.metadata?.uid !== before[0],
     );
     kubelet.removeManifest('edited');
     await cluster.untilGone('edited-node1');
   });
 
-  test('a manifest removed and written again: the pod restarts once, its mirror pod stays', async () => {
+  test('a manifest removed and written again restarts the pod once and keeps its mirror pod', async () => {
     kubelet.writeManifest('again', graceful('again'));
     await cluster.untilReady('again-node1');
     const before = shown('again');
     const path = kubelet.manifestPath('again');
     const text = JSON.stringify(graceful('again'));
-    // The same content in place of it is not a removal.
+    // A replacement with the same content is not a removal.
     for (const each of ['one', 'two', 'three']) {
       writeFileSync(`${path}.${each}`.replace('again', '.again'), text);
       renameSync(`${path}.${each}`.replace('again', '.again'), path);
@@ -75,7 +75,7 @@ describeOnRig('mirror pods', () => {
     await cluster.untilGone('again-node1');
   });
 
-  test('a restart of the kubelet: the mirror pod is not changed', async () => {
+  test('a restart of the kubelet does not change the mirror pod', async () => {
     const exec = { command: ['true'] };
     const probe = { exec, initialDelaySeconds: 1, periodSeconds: 1 };
     const containers = [container('main', undefined, { startupProbe: probe, readinessProbe: probe })];

@@ -1,4 +1,4 @@
-// Volumes of a real NFS server, that of this machine's kernel, where it has one; and what becomes of pods when it falls silent.
+// NFS volumes of a real server, that of this machine's kernel if it has one, and of a server that stops responding.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ describe.skipIf(why !== undefined)(`NFS${why === undefined ? '' : ` (skipped: ${
     mountsBelow(join(kubelet.rootDir, 'pods', uidOf(found)));
 
   test(
-    'files are read and written, a part of it is mounted, read-only is',
+    'mounts an export read-write, a sub-path of it, and read-only',
     async () => {
       const whole = await own.start(
         'whole',
@@ -83,7 +83,7 @@ describe.skipIf(why !== undefined)(`NFS${why === undefined ? '' : ` (skipped: ${
   );
 
   test(
-    'the server falls silent: other pods come and go, usage is told without it, and its pod still ends',
+    'an unresponsive server does not affect other pods and the stats, and its pod still ends',
     async () => {
       const looking = await own.start(
         'looking',

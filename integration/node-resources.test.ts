@@ -1,5 +1,5 @@
-// What a node has and enforces, on the kernel itself: cgroups that are made, refused, busy and removed; orphans of an earlier
-// life; and the numbers that kubectl shows of the node.
+// Resources of the node on the real kernel: cgroups that are created, rejected, busy and removed; orphans of an earlier
+// kubelet; and the figures that kubectl shows.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ describeOnRig('cgroups of the kernel', () => {
     await waitFor(() => {
       removeCgroups(`/${top}`);
       return cgroupFolders(`/${top}`).length === 0;
-    }, 'the cgroups of the test to go');
+    }, 'the cgroups of the test to be removed');
   });
 
   function sleeper(): { readonly pid: number; readonly ended: Promise<unknown> } {
@@ -46,7 +46,7 @@ describeOnRig('cgroups of the kernel', () => {
     return { pid: child.pid ?? 0, ended: once(child, 'exit') };
   }
 
-  test('200 pods: made ten at a time with what they asked for, removed with none left', async () => {
+  test('200 pod cgroups are created ten at a time with their limits, and all removed', async () => {
     const pods = new PodCgroups({
       cgroups,
       root: [top, 'kubepods'],
@@ -66,7 +66,7 @@ describeOnRig('cgroups of the kernel', () => {
     for (let at = 0; at < all.length; at += 10)
       await Promise.all(all.slice(at, at + 10).map((pod) => pods.ensure(pod)));
     expect((await pods.podsWithCgroups()).size).toBe(200);
-    // The third of each three is guaranteed.
+    // Every third pod is Guaranteed.
     expect(await cgroups.cpu(pods.nameOf(all[2] ?? aPod()))).toMatchObject({ cpuQuotaUs: 25_000n });
     for (let at = 0; at < all.length; at += 10)
       await Promise.all(all.slice(at, at + 10).map((pod) => pods.removePod(pod.metadata?.uid ?? '')));
@@ -74,7 +74,7 @@ describeOnRig('cgroups of the kernel', () => {
     expect(cgroupFolders(`/${top}/kubepods`).filter((folder) => folder.includes('/pod'))).toEqual([]);
   });
 
-  test('one that a process lives in is not removed; when the process is killed it is', async () => {
+  test('a cgroup with a process is removed only after the process is killed', async () => {
     const name = [top, 'pod1'];
     const { ended, pid } = sleeper();
     await cgroups.create([...name, 'container'], {});
@@ -91,7 +91,7 @@ describeOnRig('cgroups of the kernel', () => {
     expect(cgroupFolders(`/${top}/pod1`)).toEqual([]);
   });
 
-  test('a value that the kernel refuses is told with its file', async () => {
+  test('a value that the kernel rejects is reported with its file', async () => {
     await cgroups.create([top], {});
     const file = hierarchies.version === 2 ? 'cpu.max' : 'cpu.cfs_quota_us';
     await expect(cgroups.update([top], { cpuQuotaUs: 5n })).rejects.toMatchObject({
@@ -114,7 +114,7 @@ describeOnRig('cgroups of the kernel', () => {
         ...common,
       });
 
-      test('controllers are handed down to where a pod is made, and its limits are the kernel’s', async () => {
+      test('controllers are enabled down to the pod’s cgroup, and its limits are applied', async () => {
         const name = [top, 'kubepods', 'pod1'];
         expect(await v2.missing(name)).toContain('does not exist');
         await v2.create(name, controllers.has('hugetlb') ? { hugePageLimits: { '2MB': 4_194_304n } } : {});
@@ -128,7 +128,7 @@ describeOnRig('cgroups of the kernel', () => {
         expect(existsSync(join(unified, top))).toBe(false);
       });
 
-      test('everything in one is killed at a stroke', async () => {
+      test('all processes of a cgroup are killed at once', async () => {
         await v2.create([top, 'pod1', 'container'], {});
         const sleepers = [sleeper(), sleeper()];
         for (const { pid } of sleepers)
@@ -152,7 +152,7 @@ describeOnRig('a node', () => {
   beforeAll(async () => {
     rig = await startRig();
     cluster = await startCluster(rig, 'node1');
-    // What a kubelet of an earlier life left, with a process in it.
+    // The leftover of an earlier kubelet, with a process in it.
     const hierarchies = await findHierarchies();
     const processes = systemProcesses({ hierarchies, ...common });
     const path = `/${rig.workspace.name}/kubepods/besteffort/podaaaa-bbbb`;
@@ -180,7 +180,7 @@ describeOnRig('a node', () => {
     await cluster.stop();
   });
 
-  test('what it has and what is left for pods', () => {
+  test('reports capacity and allocatable resources', () => {
     const memory = readFileSync('/proc/meminfo', 'utf8');
     const kibibytes = Number(/^MemTotal:\s+(\d+) kB$/m.exec(memory)?.[1]);
     const hugeKibibytes = Number(/^Hugetlb:\s+(\d+) kB$/m.exec(memory)?.[1] ?? 0);
@@ -198,7 +198,7 @@ describeOnRig('a node', () => {
   });
 
   test.skipIf(kubectlUnavailableReason !== undefined)(
-    `as kubectl describe shows it${kubectlUnavailableReason === undefined ? '' : ` (skipped: ${kubectlUnavailableReason})`}`,
+    `kubectl describe shows them${kubectlUnavailableReason === undefined ? '' : ` (skipped: ${kubectlUnavailableReason})`}`,
     async () => {
       const { allocatable = {}, capacity = {} } = cluster.node()?.status ?? {};
       const text = await cluster.kubectl('describe', 'node', 'node1');
@@ -215,15 +215,15 @@ describeOnRig('a node', () => {
     },
   );
 
-  test('an orphan of an earlier life is removed, with what ran in it', async () => {
+  test('removes an orphaned pod cgroup with its processes', async () => {
     expect(await orphanEnded).toEqual([null, 'SIGKILL']);
     await waitFor(
       () => cgroupFolders(`/${rig.workspace.name}/kubepods/besteffort/podaaaa-bbbb`).length === 0,
-      'its cgroups to go',
+      'its cgroups to be removed',
     );
   });
 
-  test('the kubelet itself runs where it is told to', async () => {
+  test('the kubelet runs in its configured cgroup', async () => {
     const own = `/${rig.workspace.name}/kubelet`;
     const places = (): readonly string[] =>
       readFileSync(`/proc/${kubelet.pid ?? 0}/cgroup`, 'utf8').split('\n');

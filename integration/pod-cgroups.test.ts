@@ -1,5 +1,5 @@
-// What a pod asked for is what the kernel enforces: the real files of real cgroups, for all three classes, for the classes
-// themselves and for all pods together. On a real containerd, through the built command.
+// The kernel enforces the resources of pods: cgroup files for all three QoS classes, for the class cgroups and for all pods
+// together.
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -25,16 +25,16 @@ describeOnRig('cgroups of pods', () => {
     kernel = await KernelCgroups.find();
   });
 
-  /** Below the cgroup of all pods. */
+  /** A path below the cgroup of all pods. */
   const below = (path: string): string => `${rig.workspace.name}/kubepods/${path}`;
 
   const file = (controller: string, path: string, name: string): string =>
     kernel.fileOf(controller, below(path), name);
 
-  /** Shares of version 1, or what version 2 makes of them: 1 to 10000 for 2 to 262144. */
+  /** CPU shares of version 1, or the weight of version 2: 1 to 10000 for 2 to 262144. */
   const weight = (path: string): string => kernel.amount(below(path), 'cpu.shares');
 
-  /** What the kernel has of one cgroup. */
+  /** The limits of a cgroup in the kernel. */
   const amounts = (path: string): Record<string, string> => ({
     weight: weight(path),
     quota: kernel.amount(below(path), 'cpu.cfs_quota_us'),
@@ -61,7 +61,7 @@ describeOnRig('cgroups of pods', () => {
     ],
   ] as const;
   for (const [name, place, resources, weights, want] of cases) {
-    test(`a ${name} pod`, async () => {
+    test(`the cgroup of a ${name} pod has its limits`, async () => {
       const id = name.replace(' ', '-');
       const pod = await own.start(
         id,
@@ -69,30 +69,31 @@ describeOnRig('cgroups of pods', () => {
       );
       const path = `${place}pod${uidOf(pod)}`;
       expect(amounts(path)).toEqual({ weight: kernel.either(weights), ...want });
-      // The container lies in its pod's cgroup, so that the pod's limits hold for it.
+      // The container is in its pod's cgroup, so that the pod's limits apply to it.
       expect(existsSync(file('cpu', `${path}/${containerIdOf(pod)}`, 'cgroup.procs'))).toBe(true);
       own.remove(id);
-      // One hierarchy after the other loses it.
+      // It is removed from one hierarchy after the other.
       for (const controller of ['cpu', 'memory', 'pids', 'cpuset', 'blkio']) {
         const procs = file(controller, path, 'cgroup.procs');
-        await waitFor(() => !existsSync(procs), `the cgroup of the pod to go from ${controller}`);
+        await waitFor(() => !existsSync(procs), `the cgroup of the pod to be removed from ${controller}`);
       }
     });
   }
 
-  test('the class of burstable pods follows what they ask for', async () => {
+  test('the shares of the burstable cgroup follow the requests of its pods', async () => {
     const resources = { requests: { cpu: '300m' } };
     const containers = [container('main', undefined, { resources })];
     await own.start('one', manifest('one', { containers }));
     await own.start('two', manifest('two', { containers }));
-    const has = (...told: [v1: string, v2: string]): boolean => weight('burstable') === kernel.either(told);
+    const has = (...weights: [v1: string, v2: string]): boolean =>
+      weight('burstable') === kernel.either(weights);
     await waitFor(() => has('614', '24'), 'the shares of two pods');
     own.remove('two');
     await waitFor(() => has('307', '12'), 'the shares of one pod');
     expect(weight('besteffort')).toBe(kernel.either(['2', '1']));
   });
 
-  test('all pods together have what the node has, less what is reserved', () => {
+  test('the cgroup of all pods is limited to the capacity less reservations', () => {
     const kibibytes = Number(/^MemTotal:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
     const cpus = readFileSync('/proc/cpuinfo', 'utf8').match(/^processor/gm)?.length ?? 0;
     const page = 4096;

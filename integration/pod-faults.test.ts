@@ -1,4 +1,4 @@
-// Pods that go wrong, on a real containerd: what happens to them, and that it does not happen to others.
+// Failing pods: what happens to them, and that others are not affected.
 import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -17,12 +17,12 @@ import { useNode } from './support/suite-node.ts';
 
 const crashers = 20;
 
-describeOnRig('pods that go wrong', () => {
+describeOnRig('failing pods', () => {
   let rig: Rig;
   let kubelet: Kubelet;
   const own = useNode((node) => ({ rig, kubelet } = node));
 
-  test('twenty pods crash again and again, one image never comes: others start and run', async () => {
+  test('twenty crash-looping pods and a hung image pull do not affect other pods', async () => {
     own.write(
       'never',
       manifest('never', { containers: [container('main', exitsOnTerm, { image: 'nowhere.test/none:1' })] }),
@@ -50,7 +50,7 @@ describeOnRig('pods that go wrong', () => {
     );
   });
 
-  test('a preStop hook that hangs ends with the grace period', async () => {
+  test('a hung preStop hook ends with the grace period', async () => {
     const lifecycle = { preStop: { exec: { command: ['sleep', '2147483647'] } } };
     const containers = [container('main', ignoresTerm, { lifecycle })];
     const pod = await own.start('hangs', manifest('hangs', { terminationGracePeriodSeconds: 3, containers }));
@@ -58,8 +58,8 @@ describeOnRig('pods that go wrong', () => {
     await untilNoTraces(rig, kubelet, pod);
   });
 
-  test('a container over its memory limit is killed and told as OOMKilled', async () => {
-    // One process, so that the kernel has nobody else to choose.
+  test('a container that exceeds its memory limit is reported as OOMKilled', async () => {
+    // A single process, so that the kernel has no other choice.
     const greedy = 'exec tail /dev/zero';
     const containers = [container('main', greedy, { resources: { limits: { memory: '16Mi' } } })];
     own.write('greedy', manifest('greedy', { containers, restartPolicy: 'Never' }));
@@ -67,7 +67,7 @@ describeOnRig('pods that go wrong', () => {
     expect(containerStatus(pod).state?.terminated).toMatchObject({ reason: 'OOMKilled', exitCode: 137 });
   });
 
-  test('a child over the memory limit takes its container along, where the kernel can: on cgroup v2', async () => {
+  test('a child process that exceeds the memory limit ends its container on cgroup v2', async () => {
     const { version } = await KernelCgroups.find();
     const script = '(tail /dev/zero); sleep 2; exit 3';
     const containers = [container('main', script, { resources: { limits: { memory: '16Mi' } } })];
@@ -79,7 +79,7 @@ describeOnRig('pods that go wrong', () => {
     });
   });
 
-  test('a container that was removed behind the back of everyone is made again', async () => {
+  test('a container removed from outside is recreated', async () => {
     const pod = await own.start('robbed');
     const id = containerIdOf(pod);
     await rig.cri.stopContainer({ containerId: id, timeout: 0 });
@@ -87,7 +87,7 @@ describeOnRig('pods that go wrong', () => {
     const again = await untilContainer(
       kubelet,
       'robbed',
-      'runs anew',
+      'runs again',
       ({ containerID, ready }) => ready && containerID !== `containerd://${id}`,
     );
     expect(again.status?.phase).toBe('Running');

@@ -1,5 +1,4 @@
-// How pods run: what /pods tells of them, what is written on their containers, and what their restart policies do.
-// On a real containerd, through the built command.
+// Running pods: what /pods reports, labels and annotations of their containers, and restart policies.
 import { expect, test } from 'vitest';
 import { criAnnotations, criLabels } from '../src/api/cri/labels.ts';
 import type { Pod } from '../src/api/k8s/types.ts';
@@ -26,7 +25,7 @@ describeOnRig('pod lifecycle', () => {
   let kubelet: Kubelet;
   const own = useNode((node) => ({ rig, kubelet } = node));
 
-  test('a pod of two containers runs, and /pods tells it as the API would', async () => {
+  test('a pod of two containers runs, and /pods reports it like the API', async () => {
     const two = { containers: [container('web'), container('log')], metadata: { labels: { app: 'two' } } };
     const pod = await own.start('two', manifest('two', two));
     const uid = uidOf(pod);
@@ -81,7 +80,7 @@ describeOnRig('pod lifecycle', () => {
     expect(held.sandboxes).toEqual([{ id: sandbox, uid, attempt: 0, ready: true }]);
   });
 
-  test('what is written on sandbox and container lets another kubelet take them over', async () => {
+  test('labels and annotations of sandbox and container are those of upstream', async () => {
     const pod = await own.start('marked', manifest('marked', { metadata: { labels: { app: 'marked' } } }));
     const named = {
       [criLabels.podName]: `marked-${kubelet.nodeName}`,
@@ -103,7 +102,7 @@ describeOnRig('pod lifecycle', () => {
     });
   });
 
-  test('/runningpods tells what runs, from the runtime alone', async () => {
+  test('/runningpods reports running pods from the runtime alone', async () => {
     const pod = await own.start('listed');
     const list = JSON.parse((await kubelet.secure('/runningpods/')).text) as { items: Pod[] };
     const found = list.items.filter(({ metadata }) => metadata?.uid === uidOf(pod));
@@ -116,14 +115,14 @@ describeOnRig('pod lifecycle', () => {
     ]);
   });
 
-  test('a UID in the manifest is kept', async () => {
+  test('the UID of a manifest is kept', async () => {
     const uid = '5f9c0f6e-3c1b-4f6e-9d53-0e1c8f6a7b21';
     const pod = await own.start('given', manifest('given', { metadata: { uid, namespace: 'kube-system' } }));
     expect(pod.metadata).toMatchObject({ uid, namespace: 'kube-system' });
     expect((await runtimePod(rig, kubelet, 'given')).sandboxes.map((each) => each.uid)).toEqual([uid]);
   });
 
-  test('a crash is followed by a restart at once, the next by a back-off of ten seconds', async () => {
+  test('the first crash is followed by an immediate restart, the next by a back-off of ten seconds', async () => {
     own.write('crash', manifest('crash', { containers: [container('main', 'exit 7'), container('well')] }));
     const waiting = await untilPod(
       kubelet,
@@ -157,7 +156,7 @@ describeOnRig('pod lifecycle', () => {
       kubelet,
       'crash',
       'a second restart',
-      // It may be told as made and not yet started.
+      // It may be reported as created and not yet started.
       ({ containerStatuses: [main] = [] }) =>
         main?.restartCount === 2 &&
         (main.state?.waiting === undefined || main.state.waiting.reason === 'CrashLoopBackOff'),
@@ -188,7 +187,7 @@ describeOnRig('pod lifecycle', () => {
         restartCount: 0,
         state: { terminated: { ...terminated, containerID, startedAt: time, finishedAt: time } },
       });
-      // It rests: the sandbox is down, the container is kept for its log, and nothing is started again.
+      // Final state: the sandbox is stopped, the container is kept for its log, and nothing is restarted.
       const held = await untilRuntimePod(rig, kubelet, name, 'down', (each) =>
         each.sandboxes.every(({ ready }) => !ready),
       );
@@ -196,7 +195,7 @@ describeOnRig('pod lifecycle', () => {
     });
   }
 
-  test('restartPolicy OnFailure: what failed is started again, what succeeded is not', async () => {
+  test('restartPolicy OnFailure restarts failed containers, and not those that succeeded', async () => {
     const containers = [container('bad', 'exit 9'), container('good', 'exit 0')];
     own.write('mixed', manifest('mixed', { restartPolicy: 'OnFailure', containers }));
     const pod = await untilPod(

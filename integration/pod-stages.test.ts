@@ -1,5 +1,5 @@
-// The stages of a pod's life: init containers in order, sidecars beside them, hooks and order at the end, and the kubelet
-// killed in the middle of a stage. On a real containerd, through the built command.
+// Stages of a pod: init containers in order, sidecars beside them, hooks and order of the termination, and a kubelet killed
+// in the middle of a stage.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import type { Container, ContainerStatus, Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
@@ -18,7 +18,7 @@ function statusOf(pod: Pod, name: string): ContainerStatus {
   return status;
 }
 
-/** In whole seconds, as a status has it. */
+/** In whole seconds, as in a status. */
 const startedAt = (status: ContainerStatus): number =>
   Date.parse(status.state?.running?.startedAt ?? status.state?.terminated?.startedAt ?? '');
 const finishedAt = (status: ContainerStatus): number =>
@@ -70,7 +70,7 @@ describeOnRig('pod stages', () => {
     for (const app of [a, b]) expect(startedAt(app)).toBeGreaterThanOrEqual(finishedAt(i2));
   });
 
-  test('a pod that is done ends its sidecar, and is Succeeded', async () => {
+  test('a completed pod ends its sidecar, and is Succeeded', async () => {
     write('done', {
       restartPolicy: 'Never',
       initContainers: [side('s')],
@@ -87,7 +87,7 @@ describeOnRig('pod stages', () => {
     expect(finishedAt(statusOf(ended, 's'))).toBeGreaterThanOrEqual(finishedAt(statusOf(ended, 'main')));
   });
 
-  test('OnFailure has a failed container again; an init container that fails under Never fails the pod', async () => {
+  test('OnFailure restarts a failed container; a failed init container under Never fails the pod', async () => {
     write('again', { restartPolicy: 'OnFailure', containers: [container('main', 'exit 3')] });
     write('broken', {
       restartPolicy: 'Never',
@@ -106,7 +106,7 @@ describeOnRig('pod stages', () => {
     expect(statusOf(broken, 'main').state?.waiting).toBeDefined();
   });
 
-  test('the end: first the hook, then its container, then the sidecar', async () => {
+  test('a termination runs the hook, then ends its container, then the sidecar', async () => {
     const preStop = { exec: { command: ['sh', '-c', 'sleep 2; echo hook-ran > /proc/1/fd/1'] } };
     write('ordered', {
       terminationGracePeriodSeconds: 60,
@@ -121,11 +121,11 @@ describeOnRig('pod stages', () => {
     const lines = kubelet.log.matching(/"Stopping container".*ordered-/, from);
     expect(lines.map((line) => /container="([^"]*)"/.exec(line)?.[1])).toEqual(['main', 's']);
     const grace = lines.map((line) => Number(/graceSeconds=(\d+)/.exec(line)?.[1]));
-    // The hook took two seconds of it, for the container and for the sidecar that waited.
+    // The hook took two seconds of the grace period, for the container and for the waiting sidecar.
     for (const seconds of grace) expect(seconds).toBeLessThanOrEqual(58);
   });
 
-  test('the kubelet is killed while an init container runs: it runs on, and is not started again', async () => {
+  test('an init container keeps running over a kill of the kubelet, and is not restarted', async () => {
     write('midway', { initContainers: [side('s'), container('i', 'sleep 6')] });
     const during = await untilPod(
       kubelet,
@@ -143,7 +143,7 @@ describeOnRig('pod stages', () => {
     expect(statusOf(after, 'main').restartCount).toBe(0);
   });
 
-  test('the kubelet is killed while a pod ends: the next one finishes it', async () => {
+  test('a restarted kubelet completes the termination of a pod', async () => {
     write('ending', { terminationGracePeriodSeconds: 5, containers: [container('main', ignoresTerm)] });
     const pod = await untilRunning(kubelet, 'ending');
     const from = kubelet.log.end;

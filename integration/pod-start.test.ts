@@ -1,5 +1,4 @@
-// What stands between a pod and its start, and what it gets when it starts: images, refusals, errors, environment,
-// network. On a real containerd, through the built command.
+// Starts of pods: images, rejections, errors, environment, network.
 import { readlinkSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeAll, expect, test } from 'vitest';
@@ -49,7 +48,7 @@ describeOnRig('pod start', () => {
     return containerStatus(pod, which).state?.waiting ?? {};
   };
 
-  test('environment variables are expanded in themselves, in command and in arguments', async () => {
+  test('environment variables are expanded in variables, command and arguments', async () => {
     const env = [
       { name: 'WHO', value: 'world' },
       { name: 'GREETING', value: 'hello $(WHO)' },
@@ -76,7 +75,7 @@ describeOnRig('pod start', () => {
     ]);
   });
 
-  test('a pod on the host network has the network and the address of the machine', async () => {
+  test('a pod on the host network has the network and address of the machine', async () => {
     const script = 'readlink /proc/self/ns/net; hostname; exec sleep 2147483647';
     own.write('host', manifest('host', { hostNetwork: true, containers: [container('main', script)] }));
     const pod = await untilRunning(kubelet, 'host');
@@ -88,40 +87,40 @@ describeOnRig('pod start', () => {
     expect((await untilLogged(kubelet, pod, 2))[0]).toBe(readlinkSync('/proc/self/ns/net'));
   });
 
-  test('a pod of its own network is called by its name and reaches its own address', async () => {
+  test('a pod on its own network has its name as hostname and its own address', async () => {
     const script = 'hostname; ip -4 -o addr show eth0 | sed "s/.*inet //; s/\\/.*//"; exec sleep 2147483647';
     own.write('own', manifest('own', { containers: [container('main', script)] }));
     const pod = await untilRunning(kubelet, 'own');
     expect(await untilLogged(kubelet, pod, 2)).toEqual([`own-${kubelet.nodeName}`, pod.status?.podIP]);
   });
 
-  test('a pod for another system fails with its reason, the others run', async () => {
-    own.write('refused', manifest('refused', { os: { name: 'windows' } }));
+  test('a pod for another operating system fails with the reason, others run', async () => {
+    own.write('rejected', manifest('rejected', { os: { name: 'windows' } }));
     own.write('fine');
-    const pod = await untilPod(kubelet, 'refused', 'Failed', ({ phase }) => phase === 'Failed');
+    const pod = await untilPod(kubelet, 'rejected', 'Failed', ({ phase }) => phase === 'Failed');
     expect(pod.status).toMatchObject({
       reason: 'PodOSNotSupported',
       message: "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS",
     });
     await untilRunning(kubelet, 'fine');
-    expect(await runtimePod(rig, kubelet, 'refused')).toEqual({ sandboxes: [], containers: [] });
-    const told = kubelet.log.matching(/^E.*"Pod rejected".*refused-/);
-    expect(told).toHaveLength(1);
+    expect(await runtimePod(rig, kubelet, 'rejected')).toEqual({ sandboxes: [], containers: [] });
+    const errors = kubelet.log.matching(/^E.*"Pod rejected".*rejected-/);
+    expect(errors).toHaveLength(1);
   });
 
-  test('a pod that was refused is started when its manifest is mended', async () => {
-    const uid = 'mended-1';
-    const pod = manifest('mended', { metadata: { uid } });
-    own.write('mended', {
+  test('a rejected pod is started when its manifest is corrected', async () => {
+    const uid = 'corrected-1';
+    const pod = manifest('corrected', { metadata: { uid } });
+    own.write('corrected', {
       ...pod,
       spec: { ...pod.spec, containers: pod.spec?.containers ?? [], hostnameOverride: 'h' },
     });
-    await untilPod(kubelet, 'mended', 'Failed', ({ phase }) => phase === 'Failed');
-    own.write('mended', pod);
-    expect(uidOf(await untilRunning(kubelet, 'mended'))).toBe(uid);
+    await untilPod(kubelet, 'corrected', 'Failed', ({ phase }) => phase === 'Failed');
+    own.write('corrected', pod);
+    expect(uidOf(await untilRunning(kubelet, 'corrected'))).toBe(uid);
   });
 
-  test('an image that is not there is pulled', async () => {
+  test('a missing image is pulled', async () => {
     const name = rig.registry.add('team/app:1', image);
     own.write('pulls', withMain('pulls', { image: name }));
     const pod = await untilRunning(kubelet, 'pulls');
@@ -131,7 +130,7 @@ describeOnRig('pod start', () => {
     });
   });
 
-  test('a failing registry: ErrImagePull, then ImagePullBackOff, and the pod runs when it is back', async () => {
+  test('a failing registry yields ErrImagePull, then ImagePullBackOff, and the pod runs when it recovers', async () => {
     const name = rig.registry.add('team/late:1', image);
     rig.registry.addFault(...always500(100));
     own.write('late', withMain('late', { image: name }));
@@ -149,7 +148,7 @@ describeOnRig('pod start', () => {
     expect((await runtimePod(rig, kubelet, 'late')).sandboxes).toHaveLength(1);
   });
 
-  test('imagePullPolicy Never: an image that is not there is not pulled', async () => {
+  test('imagePullPolicy Never does not pull a missing image', async () => {
     const name = rig.registry.add('team/never:1', image);
     rig.registry.requests.length = 0;
     own.write('never', withMain('never', { image: name, imagePullPolicy: 'Never' }));
@@ -160,7 +159,7 @@ describeOnRig('pod start', () => {
     expect(rig.registry.requests).toEqual([]);
   });
 
-  test('imagePullPolicy Always: asks the registry although the image is there', async () => {
+  test('imagePullPolicy Always queries the registry for a present image', async () => {
     const name = rig.registry.add('team/always:1', image);
     await rig.cri.pullImage({ image: { image: name } });
     rig.registry.requests.length = 0;
@@ -169,12 +168,12 @@ describeOnRig('pod start', () => {
     expect(rig.registry.requests.map(({ path }) => path)).toContain('/v2/team/always/manifests/1');
   });
 
-  test('an image name that is none: InvalidImageName', async () => {
+  test('a malformed image name yields InvalidImageName', async () => {
     own.write('misnamed', withMain('misnamed', { image: 'team/Upper:1' }));
     expect((await untilWaiting('misnamed', 'InvalidImageName')).message).toContain('"team/Upper:1"');
   });
 
-  test('runAsNonRoot with an image that runs as root: CreateContainerConfigError', async () => {
+  test('runAsNonRoot with an image that runs as root yields CreateContainerConfigError', async () => {
     own.write('nonroot', withMain('nonroot', { securityContext: { runAsNonRoot: true } }));
     const { message } = await untilWaiting('nonroot', 'CreateContainerConfigError');
     const uid = uidOf((await kubelet.pod('nonroot')) ?? {});
@@ -184,14 +183,14 @@ describeOnRig('pod start', () => {
     );
   });
 
-  test('runAsUser is the user', async () => {
+  test('runAsUser sets the user', async () => {
     const over = { securityContext: { runAsNonRoot: true, runAsUser: 65_534, runAsGroup: 65_534 } };
     own.write('nobody', withMain('nobody', over, 'id -u; id -g; exec sleep 2147483647'));
     const pod = await untilRunning(kubelet, 'nobody');
     expect(await untilLogged(kubelet, pod, 2)).toEqual(['65534', '65534']);
   });
 
-  test('a program that is not there: RunContainerError, then a crash loop that tells the start error', async () => {
+  test('a missing program yields RunContainerError, then a crash loop with the start error', async () => {
     own.write('absent', withMain('absent', { command: ['/no/such/program'] }));
     const { message } = await untilWaiting('absent', 'RunContainerError');
     expect(message).toContain('/no/such/program');
@@ -203,7 +202,7 @@ describeOnRig('pod start', () => {
     });
   });
 
-  test('restartPolicy Never and a program that is not there: Failed', async () => {
+  test('a missing program under restartPolicy Never fails the pod', async () => {
     const main = container('main', '', { command: ['/no/such/program'] });
     own.write('failed', manifest('failed', { restartPolicy: 'Never', containers: [main] }));
     const pod = await untilPod(kubelet, 'failed', 'Failed', ({ phase }) => phase === 'Failed');
@@ -211,7 +210,7 @@ describeOnRig('pod start', () => {
     expect(containerStatus(pod).state?.terminated?.message).toContain('/no/such/program');
   });
 
-  test('one container that cannot start keeps no other from starting', async () => {
+  test('a container that cannot start does not prevent others from starting', async () => {
     const bad = container('bad', '', {
       image: rig.registry.add('team/none:1', image),
       imagePullPolicy: 'Never',

@@ -1,5 +1,5 @@
-// How pods end, and how they come back: removed, edited, moved, killed from outside. Nothing of them may be left, and
-// nothing of the new may start before the old has ended. On a real containerd, through the built command.
+// Terminations and replacements of pods: removed, edited, moved, killed from outside. A pod leaves nothing behind, and its
+// successor starts only after its end.
 import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -18,24 +18,24 @@ import { allTraces, podTraces, untilNoTraces } from './support/pod-traces.ts';
 import { killTask, runtimePod, watchRunningUids } from './support/runtime-pods.ts';
 import { useNode } from './support/suite-node.ts';
 
-describeOnRig('pod end', () => {
+describeOnRig('pod termination', () => {
   let rig: Rig;
   let kubelet: Kubelet;
   const own = useNode((node) => ({ rig, kubelet } = node));
 
-  test('a removed manifest ends the pod and leaves nothing of it', async () => {
+  test('a removed manifest ends the pod, which leaves nothing behind', async () => {
     const pod = await own.start('leaves', manifest('leaves', { terminationGracePeriodSeconds: 30 }));
-    // The finder finds: otherwise its silence afterwards would mean nothing.
+    // Verifies that podTraces finds every kind of resource, so that its empty result below is meaningful.
     expect(await podTraces(rig, kubelet, pod)).toEqual(allTraces);
     const beganMs = performance.now();
     own.remove('leaves');
     await untilNoTraces(rig, kubelet, pod);
-    // It was asked to end and did: nobody waited for its grace period.
+    // It exited on SIGTERM, before the end of its grace period.
     expect(performance.now() - beganMs).toBeLessThan(25_000);
     await untilNoPod(kubelet, 'leaves');
   });
 
-  test('a container that does not end by itself is killed when its grace period is over', async () => {
+  test('a container that ignores SIGTERM is killed after its grace period', async () => {
     const stubborn = { terminationGracePeriodSeconds: 3, containers: [container('main', ignoresTerm)] };
     const pod = await own.start('stubborn', manifest('stubborn', stubborn));
     const beganMs = performance.now();
@@ -67,7 +67,7 @@ describeOnRig('pod end', () => {
     expect(containerStatus(after).restartCount).toBe(0);
   });
 
-  test('the same file moved away and back starts the pod anew', async () => {
+  test('a file moved away and back starts the pod again', async () => {
     const before = await own.start('back');
     own.remove('back');
     await untilNoTraces(rig, kubelet, before);
@@ -77,7 +77,7 @@ describeOnRig('pod end', () => {
     expect(containerStatus(after).restartCount).toBe(0);
   });
 
-  test('the same file that comes back while its pod is ending restarts it after the end', async () => {
+  test('a file restored while its pod terminates restarts the pod after its end', async () => {
     const slow = manifest('returns', {
       terminationGracePeriodSeconds: 2,
       containers: [container('main', ignoresTerm)],
@@ -89,7 +89,7 @@ describeOnRig('pod end', () => {
     const after = await untilContainer(
       kubelet,
       'returns',
-      'another and ready',
+      'replaced and ready',
       ({ containerID, ready }) => ready && containerID !== containerStatus(before).containerID,
     );
     expect(containerStatus(after).restartCount).toBe(1);
@@ -99,7 +99,7 @@ describeOnRig('pod end', () => {
     expect(held.sandboxes.filter(({ ready }) => ready)).toHaveLength(1);
   });
 
-  test('a container that is killed from outside is started again', async () => {
+  test('a container killed from outside is restarted', async () => {
     const before = await own.start('killed');
     await killTask(rig, containerIdOf(before));
     const after = await untilRestarted(kubelet, 'killed', 1);
@@ -112,7 +112,7 @@ describeOnRig('pod end', () => {
     expect((await runtimePod(rig, kubelet, 'killed')).sandboxes.map(({ attempt }) => attempt)).toEqual([0]);
   });
 
-  test('a sandbox that is killed from outside is replaced, and its containers with it', async () => {
+  test('a sandbox killed from outside is replaced with its containers', async () => {
     const before = await own.start('shaken');
     const [sandbox] = (await runtimePod(rig, kubelet, 'shaken')).sandboxes;
     await killTask(rig, sandbox?.id ?? '');
@@ -120,7 +120,7 @@ describeOnRig('pod end', () => {
     const held = await runtimePod(rig, kubelet, 'shaken');
     expect(uidOf(after)).toBe(uidOf(before));
     expect(containerIdOf(after)).toBe(held.containers.find(({ state }) => state === 'running')?.id);
-    // The first one is kept for its container, whose end is told and whose log can be read.
+    // The first sandbox is kept for its container, whose termination is reported and whose log can be read.
     expect(containerStatus(after).lastState?.terminated?.containerID).toBe(
       containerStatus(before).containerID,
     );

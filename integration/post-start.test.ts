@@ -1,5 +1,4 @@
-// postStart hooks: a container is up once its hook has succeeded, also when the kubelet is killed in between. On a real
-// containerd, through the built command.
+// postStart hooks: a container is reported as running once its hook has succeeded, also over a kill of the kubelet.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -14,7 +13,7 @@ import { containerStatus, untilContainer, untilPod, untilRunning } from './suppo
 import { runtimePod } from './support/runtime-pods.ts';
 import { TestPods } from './support/test-pods.ts';
 
-/** Writes what the hook did, with the time, to the log of the container. */
+/** Writes the output of the hook to the log of the container. */
 const hook = (script: string): Lifecycle => ({
   postStart: { exec: { command: ['sh', '-c', `(${script}) > /proc/1/fd/1 2>&1`] } },
 });
@@ -34,7 +33,7 @@ describeOnRig('postStart hooks', () => {
   afterEach(async () => {
     if (!kubelet.running) await kubelet.start();
     own.removeAll();
-    await waitFor(async () => (await kubelet.pods()).length === 0, 'all pods to go');
+    await waitFor(async () => (await kubelet.pods()).length === 0, 'all pods to be removed');
   });
 
   const withHook = (name: string, script: string, over: Partial<Container> = {}): Pod =>
@@ -57,25 +56,25 @@ describeOnRig('postStart hooks', () => {
       const pod = await kubelet.pod(name);
       return pod !== undefined && logged(pod).split('begun').length > times && pod;
     }, `run ${times} of the hook of ${name}`);
-  /** Looks at the pod until the hook has ended: it must not be up before. */
-  const expectDownUntilDone = async (name: string): Promise<void> => {
+  /** Polls the pod until the hook has ended: it must not be reported as running before. */
+  const expectNotRunningUntilDone = async (name: string): Promise<void> => {
     await waitFor(async () => {
       const pod = await kubelet.pod(name);
       if (pod === undefined) return false;
       const { status = {} } = pod;
-      // Read after the status: what was not done then was not done when the status was told.
+      // Read after the status: a hook that has not ended now had not ended when the status was reported.
       const isDone = logged(pod).includes('done');
       if (!isDone) expect(isUp(status), JSON.stringify(status)).toBe(false);
       return isDone;
     }, `the hook of ${name} to end`);
   };
 
-  test('with a readiness probe: ready after the hook, not before', async () => {
+  test('a container with a readiness probe is ready after its hook, not before', async () => {
     own.write('slow', withHook('slow', 'echo begun; sleep 4; echo done', { readinessProbe }));
     const pod = await untilHookRuns('slow');
     expect((await runtimePod(rig, kubelet, 'slow')).containers[0]?.state).toBe('running');
     expect(pod.status?.phase).toBe('Pending');
-    await expectDownUntilDone('slow');
+    await expectNotRunningUntilDone('slow');
     expect(containerStatus(await untilRunning(kubelet, 'slow'))).toMatchObject({
       restartCount: 0,
       started: true,
@@ -83,7 +82,7 @@ describeOnRig('postStart hooks', () => {
     expect(records()).toEqual([]);
   });
 
-  test('a hook that fails: never ready, never started', async () => {
+  test('a container with a failing hook is never ready nor started', async () => {
     const seen: PodStatus[] = [];
     own.write('bad', withHook('bad', 'echo begun; sleep 1; exit 5'));
     await waitFor(async () => {
@@ -101,17 +100,17 @@ describeOnRig('postStart hooks', () => {
     expect(seen.length).toBeGreaterThan(10);
   });
 
-  test('kubelet killed in the middle of the hook: it runs again, and the container is up after it', async () => {
+  test('a hook interrupted by a kill of the kubelet runs again, and the container is reported as running after it', async () => {
     own.write('cut', withHook('cut', 'echo begun; sleep 4; echo done', { readinessProbe }));
     await untilHookRuns('cut');
     const before = (await runtimePod(rig, kubelet, 'cut')).containers;
     await kubelet.kill9();
     await kubelet.start();
     await untilHookRuns('cut', 2);
-    await expectDownUntilDone('cut');
+    await expectNotRunningUntilDone('cut');
     const pod = await untilRunning(kubelet, 'cut');
     expect(containerStatus(pod)).toMatchObject({ restartCount: 0, lastState: {} });
-    // The first run was killed with the kubelet that waited for it.
+    // The first run was killed with its kubelet.
     expect(logged(pod).match(/begun|done/g)).toEqual(['begun', 'begun', 'done']);
     const after = (await runtimePod(rig, kubelet, 'cut')).containers;
     expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
@@ -122,12 +121,12 @@ describeOnRig('postStart hooks', () => {
     expect(records()).toEqual([]);
   });
 
-  test('removed in the middle of the hook: the pod goes, and the record with it', async () => {
+  test('a pod removed during its hook ends and leaves no record', async () => {
     own.write('brief', withHook('brief', 'echo begun; sleep 600'));
     await untilHookRuns('brief');
     expect(records()).toHaveLength(1);
     own.remove('brief');
-    await waitFor(async () => (await kubelet.pods()).length === 0, 'the pod to go');
-    await waitFor(() => records().length === 0, 'its record to go');
+    await waitFor(async () => (await kubelet.pods()).length === 0, 'the pod to be removed');
+    await waitFor(() => records().length === 0, 'its record to be removed');
   });
 });

@@ -1,5 +1,4 @@
-// Probes of all four kinds against servers in real containers: good ones and bad ones, and what becomes of the containers.
-// On a real containerd, through the built command.
+// Probes of all four kinds against healthy and faulty servers in real containers.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Container, Pod, Probe } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
@@ -11,21 +10,21 @@ import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { containerIdOf, containerStatus } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 
-/** A probe that has all the time it wants on a busy machine. */
+/** With a long timeout, for busy machines. */
 const patient = { periodSeconds: 1, timeoutSeconds: 10 } as const;
 const impatient = { periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 1 } as const;
 
 const page = (name: string, script: string): string =>
   `printf '#!/bin/sh\\n%s\\n' "${script}" > /www/cgi-bin/${name}; chmod 755 /www/cgi-bin/${name}`;
-/** Everything that a server can do wrong, on ports of one pod. */
+/** Faulty servers on ports of one pod. */
 const servers = [
   'mkdir -p /www/cgi-bin; echo fine > /www/index.html',
   page('slow', 'sleep 60'),
-  page('away', `echo 'Status: 302 Found'; echo 'Location: http://192.0.2.1/'; echo; echo elsewhere`),
+  page('away', `echo 'Status: 302 Found'; echo 'Location: http://192.0.2.1/'; echo; echo moved`),
   page('home', `echo 'Status: 302 Found'; echo 'Location: /index.html'; echo`),
   page('endless', `echo 'Content-Type: text/plain'; echo; yes`),
   'httpd -p 8080 -h /www',
-  // Ends without reading what it was sent, which resets the connection.
+  // Exits without reading the request, which resets the connection.
   'nc -ll -p 8081 -e /bin/true &',
   `nc -ll -p 8082 -e /bin/echo 'no protocol at all' &`,
   exitsOnTerm,
@@ -64,13 +63,13 @@ describeOnRig('probes', () => {
       `pod ${name}`,
       90_000,
     );
-  /** One event of this container in the log, which is where a node without an API server tells them. */
-  const untilTold = (name: string, text: string): Promise<string> =>
+  /** Waits for an event of this container in the log, since the node has no API server. */
+  const untilEvent = (name: string, text: string): Promise<string> =>
     kubelet.log.waitForLine(new RegExp(`Event occurred.*spec\\.containers\\{${name}\\}.*${text}`), {
       timeoutMs: 60_000,
     });
 
-  test('servers that are well: commands, HTTP, TCP and gRPC make their containers ready', async () => {
+  test('healthy servers make their containers ready by exec, HTTP, TCP and gRPC', async () => {
     const grpc = { port: 9000, service: 'web' };
     const containers: Container[] = [
       container('servers', servers, {
@@ -96,17 +95,17 @@ describeOnRig('probes', () => {
     expect(pod.status?.containerStatuses?.map(({ restartCount }) => restartCount)).toEqual(
       containers.map(() => 0),
     );
-    await untilTold('http-away', 'ProbeWarning');
+    await untilEvent('http-away', 'ProbeWarning');
     expect(await metrics()).toMatch(
       /prober_probe_total\{probe_type="Readiness",result="successful",container="grpc",pod="well-/,
     );
     kubelet.removeManifest('well');
     await untilNoTraces(rig, kubelet, pod);
-    // What was counted for it has gone with it.
-    await waitFor(async () => !(await metrics()).includes('pod="well-'), 'the series to go');
+    // Its series are removed with it.
+    await waitFor(async () => !(await metrics()).includes('pod="well-'), 'the series to be removed');
   });
 
-  test('servers that are not well: their containers are not ready, the others are', async () => {
+  test('faulty servers make only their own containers unready', async () => {
     const failing: Readonly<Record<string, readonly [Probe, string]>> = {
       'exec-fails': [{ exec: { command: ['false'] }, ...impatient }, 'Readiness probe failed'],
       'exec-hangs': [{ exec: { command: ['sleep', '77777'] }, ...impatient }, 'command timed out'],
@@ -128,28 +127,28 @@ describeOnRig('probes', () => {
     ];
     kubelet.writeManifest('unwell', manifest('unwell', { containers }));
     await Promise.all(
-      Object.entries(failing).map(([name, [, text]]) => untilTold(name, `Unhealthy.*${text}`)),
+      Object.entries(failing).map(([name, [, text]]) => untilEvent(name, `Unhealthy.*${text}`)),
     );
     const pod = await until('unwell', ({ status }) =>
       (status?.containerStatuses ?? []).every(({ started }) => started === true),
     );
     expect(readyOnes(pod)).toEqual(['grpc', 'servers']);
-    // A command that was too slow has really been ended: of many that were begun, at most the last still runs.
+    // Commands that exceeded their timeout were killed: at most the last one still runs.
     const failures = async (): Promise<number> =>
       Number(/result="failed",container="exec-hangs".* (\d+)/.exec(await metrics())?.[1] ?? 0);
-    await waitFor(async () => (await failures()) >= 4, 'several commands that were too slow', 60_000);
+    await waitFor(async () => (await failures()) >= 4, 'several commands to exceed their timeout', 60_000);
     const containerId = containerIdOf(pod, 'exec-hangs');
     const count = async (): Promise<number> => {
       const cmd = ['sh', '-c', "ps | grep -c 'sleep 7777[7]'"];
       const { stdout } = await rig.cri.execSync({ containerId, cmd, timeout: 10 });
       return Number(Buffer.from(stdout).toString());
     };
-    await waitFor(async () => (await count()) <= 1, 'the commands to be ended', 60_000);
+    await waitFor(async () => (await count()) <= 1, 'the commands to be killed', 60_000);
     kubelet.removeManifest('unwell');
     await untilNoTraces(rig, kubelet, pod);
   });
 
-  test('liveness and startup restart a container, and say so', async () => {
+  test('failed liveness and startup probes restart a container, with an event', async () => {
     const cat = (path: string): Probe => ({
       exec: { command: ['cat', path] },
       ...patient,
@@ -167,13 +166,13 @@ describeOnRig('probes', () => {
       ['live', 'starts'].every((name) => containerStatus(each, name).restartCount > 0),
     );
     expect(containerStatus(pod, 'still').restartCount).toBe(0);
-    await untilTold('live', 'Killing.*Container live failed liveness probe, will be restarted');
-    await untilTold('starts', 'Killing.*Container starts failed startup probe, will be restarted');
+    await untilEvent('live', 'Killing.*Container live failed liveness probe, will be restarted');
+    await untilEvent('starts', 'Killing.*Container starts failed startup probe, will be restarted');
     kubelet.removeManifest('restarts');
     await untilNoTraces(rig, kubelet, pod);
   });
 
-  test('the kubelet is restarted ten times: no readiness changes that no probe has changed', async () => {
+  test('ten restarts of the kubelet cause no false readiness transition', async () => {
     const cat: Probe = { exec: { command: ['cat', '/tmp/ok'] }, ...patient };
     const pods: Readonly<Record<string, readonly [Partial<Container>, string]>> = {
       ready: [{ readinessProbe: cat, startupProbe: cat }, 'started ready'],
@@ -195,7 +194,7 @@ describeOnRig('probes', () => {
     for (let life = 0; life < 10; life++) {
       await kubelet.stop(life % 2 === 0 ? 'SIGKILL' : 'SIGTERM');
       await kubelet.start({ untilReady: false });
-      // Looks all the time, until each pod was probed in this life.
+      // Polls until each pod was probed in this run of the kubelet.
       await waitFor(
         async () => {
           for (const name of Object.keys(pods)) {

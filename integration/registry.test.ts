@@ -1,4 +1,4 @@
-// The rig's registry, asked by a real containerd: what it serves, what it refuses, and its faults in their order.
+// The rig's registry, pulled from by a real containerd: images, authentication and injected faults.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { buildImage, type OciImage } from './rig/oci.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -15,7 +15,7 @@ describeOnRig('registry', () => {
   afterAll(() => rig.stop());
   beforeEach(async () => {
     rig.registry.requireAuth(undefined);
-    // A different image each time: containerd asks for nothing that it has.
+    // A different image each time, since containerd does not pull what it has.
     image = await buildImage({
       layers: [[{ path: 'data', content: `${count++}`.padEnd(4096) }]],
       command: ['/none'],
@@ -37,14 +37,14 @@ describeOnRig('registry', () => {
     expect(await pull(expected[0] ?? '')).toEqual({ imageRef: config(), digests: expected });
   });
 
-  test('stands for every other registry', async () => {
+  test('replaces every other registry', async () => {
     rig.registry.add('team/app:2', image);
     expect((await pull('example.com/team/app:2')).imageRef).toBe(config());
     expect(rig.registry.requests.length).toBeGreaterThan(0);
   });
 
   for (const scheme of ['basic', 'token'] as const) {
-    test(`asks for credentials: ${scheme}`, async () => {
+    test(`requires credentials: ${scheme}`, async () => {
       const name = rig.registry.add(`private/${scheme}:1`, image);
       rig.registry.requireAuth({ scheme, username: 'ann', password: 'secret' });
       await expect(pull(name)).rejects.toThrow(/401|authorization|credentials/i);
@@ -53,11 +53,11 @@ describeOnRig('registry', () => {
     });
   }
 
-  test('does not know what was not added', async () => {
+  test('rejects an image that was not added', async () => {
     await expect(pull(`${rig.registry.host}/no/such:1`)).rejects.toThrow(/not found/);
   });
 
-  test('fails in the order that was given, then works', async () => {
+  test('applies faults in order, then works', async () => {
     const name = rig.registry.add('faulty/app:1', image);
     rig.registry.addFault(
       { do: 'status', status: 500, on: 'manifest' },
@@ -68,7 +68,7 @@ describeOnRig('registry', () => {
     expect((await pull(name)).imageRef).toBe(config());
   });
 
-  test('cuts a blob short', async () => {
+  test('truncates a blob', async () => {
     const name = rig.registry.add('faulty/app:2', image);
     rig.registry.addFault(...Array.from({ length: 20 }, () => ({ do: 'truncate', on: 'blob' }) as const));
     await expect(pull(name)).rejects.toThrow();
@@ -76,7 +76,7 @@ describeOnRig('registry', () => {
     expect((await pull(name)).imageRef).toBe(config());
   });
 
-  test('takes its time', async () => {
+  test('delays a response', async () => {
     const name = rig.registry.add('slow/app:1', image);
     rig.registry.addFault({ do: 'slow', ms: 500, on: 'blob' });
     const startMs = performance.now();
@@ -84,7 +84,7 @@ describeOnRig('registry', () => {
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(500);
   });
 
-  test('never answers', async () => {
+  test('never responds', async () => {
     const name = rig.registry.add('hung/app:1', image);
     rig.registry.addFault({ do: 'hang', on: 'manifest' });
     await expect(rig.cri.pullImage({ image: { image: name } }, { timeoutMs: 300 })).rejects.toMatchObject({

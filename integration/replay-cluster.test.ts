@@ -1,5 +1,5 @@
-// Those of the recorded manifests that need a cluster, as pods of the API server's double on a real containerd: each comes to where
-// the Go kubelet had it when it was deleted, the same is told of it, and when it is deleted it goes.
+// The recorded pods that need a cluster, on a real containerd: each reaches the state that it had under the Go kubelet, with
+// the same events, and ends when it is deleted.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
@@ -45,22 +45,22 @@ describeOnRig('replay in a cluster', () => {
   };
 
   describe.each(recordings)('$name', (recording) => {
-    test('comes to where it was recorded, and the same is told of it', async () => {
+    test('reaches its recorded state, and emits events', async () => {
       const want = wantedState(expected(recording));
       await waitFor(
         () => {
           if (hasReached(statusOf(recording.name), want)) return true;
-          throw new Error(`it is ${JSON.stringify(stateOf(statusOf(recording.name)), undefined, 1)}`);
+          throw new Error(`the state is ${JSON.stringify(stateOf(statusOf(recording.name)), undefined, 1)}`);
         },
         `pod ${recording.name} to be ${JSON.stringify(stateOf(want), undefined, 1)}`,
         90_000,
       );
-      // Events take their own way to the API server.
+      // Events reach the API server asynchronously.
       await waitFor(() => eventsOf(recording.name).length > 0, `events of ${recording.name}`, 20_000);
     });
   });
 
-  test('deleted, they go; what was told of each was recorded, and nothing is left in the runtime', async () => {
+  test('deleted pods end with their recorded events and leave nothing in the runtime', async () => {
     for (const { name } of recordings) {
       cluster.double.objects.delete('pods', namespace, name, { gracePeriodSeconds: 1 });
     }
@@ -71,20 +71,20 @@ describeOnRig('replay in a cluster', () => {
         const pods = cluster.double.objects.list('pods', namespace);
         return pods.length + items.length + containers.length === 0;
       },
-      'every pod to have gone',
+      'every pod to be removed',
       90_000,
     );
     for (const recording of recordings) expectEvents(expected(recording), eventsOf(recording.name));
   });
 });
 
-/** With a directory of the rig's own in place of one that would stay on the machine. */
+/** Replaces the host path by a directory of the rig, which is removed at the end. */
 function onRig(rig: Rig, pod: Recording['pod']): Recording['pod'] {
   const text = JSON.stringify(pod).replaceAll(recordedPath, join(rig.workspace.dir, 'lab-hostpath'));
   return JSON.parse(text) as Recording['pod'];
 }
 
-/** Where mounts are shared with other namespaces, what the recording machine had to refuse runs as anything else does. */
+/** On a machine with shared mounts, the pod that the recording machine rejected runs like any other. */
 function expected(recording: Recording): Recording {
   if (recording.name !== 'volumes' || !rootIsShared()) return recording;
   return recordings.find(({ name }) => name === 'env') ?? recording;

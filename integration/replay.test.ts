@@ -1,5 +1,5 @@
-// The recorded manifests as static pods on a real containerd, all at once: each comes to where the Go kubelet had it when it was
-// deleted, the same is told of it, and nothing is left of it afterwards. Those that need a cluster are in replay-cluster.test.ts.
+// The recorded pods as static pods on a real containerd, all at once: each reaches the state that it had under the Go
+// kubelet, with the same events, and leaves nothing behind. Those that need a cluster are in replay-cluster.test.ts.
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
@@ -39,14 +39,14 @@ describeOnRig('replay', () => {
   afterAll(() => rig.stop());
 
   for (const recording of recordings) {
-    test(`${recording.name} comes to where it was recorded`, async () => {
+    test(`${recording.name} reaches its recorded state`, async () => {
       const want = wantedState(recording);
       await waitFor(
         async () => {
           const pod = await kubelet.pod(recording.name);
           const status = pod?.status ?? {};
           if (hasReached(status, want)) return true;
-          throw new Error(`it is ${JSON.stringify(stateOf(status), undefined, 1)}`);
+          throw new Error(`the state is ${JSON.stringify(stateOf(status), undefined, 1)}`);
         },
         `pod ${recording.name} to be ${JSON.stringify(stateOf(want), undefined, 1)}`,
         90_000,
@@ -54,7 +54,7 @@ describeOnRig('replay', () => {
     });
   }
 
-  test('when they are removed nothing is left, and what was told of each was recorded', async () => {
+  test('removed pods end with their recorded events and leave nothing behind', async () => {
     for (const { name } of recordings) kubelet.removeManifest(name);
     await waitFor(
       async () => {
@@ -62,9 +62,9 @@ describeOnRig('replay', () => {
         const { containers } = await rig.cri.listContainers({});
         const pods = await kubelet.pods();
         if (items.length + containers.length + pods.length === 0) return true;
-        throw new Error(`${pods.map(({ metadata }) => metadata?.name).join(', ')} are still there`);
+        throw new Error(`${pods.map(({ metadata }) => metadata?.name).join(', ')} still exist`);
       },
-      'every pod to have gone',
+      'every pod to be removed',
       90_000,
     );
     for (const recording of recordings) expectEvents(recording, eventsOf(kubelet, recording));
@@ -76,7 +76,7 @@ function staticPod({ name, pod }: Recording): Pod {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { ...pod.metadata, name, namespace: 'rec' },
-    // Who does not say how long its end may take does not get half a minute here.
+    // A pod without a grace period gets one second instead of the default of thirty.
     spec: { terminationGracePeriodSeconds: 1, ...(pod.spec ?? { containers: [] }) },
   };
 }

@@ -1,5 +1,4 @@
-// Pods resized while they run: what the API server was asked for is what the kernel's files say, of the pod and of its
-// container, and what the status tells. On a real containerd, through the built command.
+// In-place resize: the requested resources are in the cgroup files of pod and container, and in the status.
 import { beforeAll, expect, test } from 'vitest';
 import type { Container, Pod, PodCondition } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
@@ -13,7 +12,7 @@ import { useClusterNode } from './support/suite-node.ts';
 const mebi = 1024 * 1024;
 type Resources = NonNullable<Container['resources']>;
 
-/** `100m/200m 32Mi/64Mi`: request and limit of CPU, then of memory. */
+/** Parses `100m/200m 32Mi/64Mi`: request and limit of CPU, then of memory. */
 function amounts(text: string): Resources {
   const [[cpu = '', cpuLimit = ''] = [], [memory = '', memoryLimit = ''] = []] = text
     .split(' ')
@@ -54,7 +53,7 @@ describeOnRig('resize', () => {
   const conditionsOf = (pod: Pod | undefined): readonly PodCondition[] =>
     (pod?.status?.conditions ?? []).filter(({ type }) => type.startsWith('PodResize'));
 
-  /** Carried out: the status has what was asked for, and no resize is left to tell of. */
+  /** Waits until the resize is complete: the status has the requested resources, and no resize condition. */
   const untilSized = (name: string, text: string): Promise<Pod> =>
     cluster.untilPod(name, `to have ${text}`, ({ containerStatuses = [] }, pod) => {
       const [status] = containerStatuses;
@@ -67,18 +66,18 @@ describeOnRig('resize', () => {
       Object.entries(list ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     );
 
-  /** What the kernel has of the pod's cgroup and of its container's: CPU quota in microseconds, memory in bytes. */
+  /** The kernel's limits of the pod's cgroup and its container's: CPU quota in microseconds, memory in bytes. */
   function kernel(pod: Pod): Record<string, readonly string[]> {
     const { metadata, status } = pod;
     const folder = status?.qosClass === 'Guaranteed' ? '' : 'burstable';
     const id = status?.containerStatuses?.[0]?.containerID?.split('://')[1] ?? '';
-    const place = `${rig.workspace.name}/kubepods/${folder}/pod${metadata?.uid}`;
-    const told = (path: string): readonly string[] =>
-      (['cpu.cfs_quota_us', 'memory.limit_in_bytes'] as const).map((file) => files.amount(path, file));
-    return { pod: told(place), container: told(`${place}/${id}`) };
+    const path = `${rig.workspace.name}/kubepods/${folder}/pod${metadata?.uid}`;
+    const limits = (cgroup: string): readonly string[] =>
+      (['cpu.cfs_quota_us', 'memory.limit_in_bytes'] as const).map((file) => files.amount(cgroup, file));
+    return { pod: limits(path), container: limits(`${path}/${id}`) };
   }
 
-  /** In the pod's container. */
+  /** Runs a script in the pod's container. */
   async function exec(pod: Pod, script: string): Promise<void> {
     const containerId = pod.status?.containerStatuses?.[0]?.containerID?.split('://')[1] ?? '';
     const { exitCode } = await rig.cri.execSync({ containerId, cmd: ['sh', '-c', script], timeout: 30n });
@@ -90,7 +89,7 @@ describeOnRig('resize', () => {
     return [status?.containerID, status?.restartCount];
   };
 
-  test('burstable: up and down, CPU and memory, in the kernel and in the status, without a restart', async () => {
+  test('a Burstable pod is resized up and down in kernel and status, without a restart', async () => {
     const pod = await run('burst', '100m/200m 32Mi/64Mi');
     expect(kernel(pod)).toEqual({ pod: ['20000', `${64 * mebi}`], container: ['20000', `${64 * mebi}`] });
     const before = startedAt(pod);
@@ -102,15 +101,15 @@ describeOnRig('resize', () => {
     const shrunk = await untilSized('burst', '50m/100m 16Mi/32Mi');
     expect(kernel(shrunk)).toEqual({ pod: ['10000', `${32 * mebi}`], container: ['10000', `${32 * mebi}`] });
     expect([startedAt(shrunk), shrunk.status?.observedGeneration]).toEqual([before, 3]);
-    const told = cluster.double.objects
+    const events = cluster.double.objects
       .list('events', 'default')
       .filter(
         ({ involvedObject, reason }) => involvedObject.name === 'burst' && reason === 'ResizeCompleted',
       );
-    expect(told.length).toBeGreaterThan(0);
+    expect(events.length).toBeGreaterThan(0);
   });
 
-  test('guaranteed, and what the node can never have', async () => {
+  test('a Guaranteed pod is resized, and an infeasible resize is rejected', async () => {
     const pod = await run('exact', '100m/100m 32Mi/32Mi');
     const before = startedAt(pod);
     resize('exact', '200m/200m 64Mi/64Mi');
@@ -119,7 +118,7 @@ describeOnRig('resize', () => {
     resize('exact', '500/500 64Mi/64Mi');
     const refused = await cluster.untilPod(
       'exact',
-      'to be refused',
+      'to be rejected',
       (_, each) => conditionsOf(each).length > 0,
     );
     expect(conditionsOf(refused)).toMatchObject([
@@ -131,22 +130,25 @@ describeOnRig('resize', () => {
     expect([kernel(refused), startedAt(refused)]).toEqual([kernel(grown), before]);
   });
 
-  test('RestartContainer: one restart, with the other amounts; and none for the other resource', async () => {
+  test('RestartContainer restarts the container once for its resource, and not for another', async () => {
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
-    const pod = await run('anew', '100m/200m 32Mi/64Mi', { resizePolicy });
-    resize('anew', '100m/300m 32Mi/64Mi');
-    expect(startedAt(await untilSized('anew', '100m/300m 32Mi/64Mi'))).toEqual(startedAt(pod));
-    resize('anew', '100m/300m 32Mi/128Mi');
-    const made = await untilSized('anew', '100m/300m 32Mi/128Mi');
-    expect(startedAt(made)).toEqual([expect.not.stringMatching(String(startedAt(pod)[0])), 1]);
-    expect(kernel(made)).toEqual({ pod: ['30000', `${128 * mebi}`], container: ['30000', `${128 * mebi}`] });
+    const pod = await run('restarted', '100m/200m 32Mi/64Mi', { resizePolicy });
+    resize('restarted', '100m/300m 32Mi/64Mi');
+    expect(startedAt(await untilSized('restarted', '100m/300m 32Mi/64Mi'))).toEqual(startedAt(pod));
+    resize('restarted', '100m/300m 32Mi/128Mi');
+    const resized = await untilSized('restarted', '100m/300m 32Mi/128Mi');
+    expect(startedAt(resized)).toEqual([expect.not.stringMatching(String(startedAt(pod)[0])), 1]);
+    expect(kernel(resized)).toEqual({
+      pod: ['30000', `${128 * mebi}`],
+      container: ['30000', `${128 * mebi}`],
+    });
   });
 
-  test('memory that is in use is not taken away: told as an error, and done when it is given back', async () => {
+  test('a memory limit below the usage is reported as an error, and set when the memory is freed', async () => {
     const pod = await run('holds', '100m/200m 32Mi/96Mi');
     await exec(pod, 'dd if=/dev/zero of=/dev/shm/held bs=1M count=40');
     resize('holds', '100m/200m 16Mi/24Mi');
-    const failed = await cluster.untilPod('holds', 'to say why', (_, each) =>
+    const failed = await cluster.untilPod('holds', 'to report the cause', (_, each) =>
       conditionsOf(each).some(({ reason }) => reason === 'Error'),
     );
     expect(conditionsOf(failed)[0]?.message).toMatch(
@@ -160,7 +162,7 @@ describeOnRig('resize', () => {
     });
   });
 
-  test('killed as soon as it was asked, at any moment of it: the next life ends where it was to', async () => {
+  test('a resize interrupted by a kill of the kubelet at any moment completes after the restart', async () => {
     const pod = await run('cut', '100m/200m 32Mi/64Mi');
     const before = startedAt(pod);
     const sizes = ['100m/300m 32Mi/128Mi', '100m/250m 32Mi/96Mi', '100m/400m 48Mi/160Mi'];

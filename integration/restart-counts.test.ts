@@ -1,5 +1,5 @@
-// Restart counts under churn: pods come and go while the kubelet is killed again and again at any moment of their starts. None of
-// them crashes, so none may show a restart. On a real containerd, through the built command.
+// Restart counts under churn, while the kubelet is repeatedly killed at any moment of starts. No container crashes, so none
+// may have a restart.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { criAnnotations, criLabels } from '../src/api/cri/labels.ts';
@@ -14,11 +14,11 @@ import { killTask } from './support/runtime-pods.ts';
 const kills = 30;
 const perRound = 3;
 const mostPods = 9;
-/** After its start a kubelet takes a third of a second or so before it calls the runtime, and a pod as long to start. */
+/** A kubelet calls the runtime about a third of a second after its start, and a pod takes as long to start. */
 const earliestMs = 200;
 const spreadMs = 1_200;
 
-/** The same moments each time. */
+/** Reproducible random moments. */
 function* moments(seed: number): Generator<number, never> {
   let state = seed;
   for (;;) {
@@ -38,7 +38,7 @@ describeOnRig('restart counts', () => {
   });
   afterAll(() => rig.stop());
 
-  /** `pod/container: count` of every container on the runtime that was not made with a count of 0. */
+  /** `pod/container: count` of every container in the runtime with a count other than 0. */
   const counted = async (): Promise<readonly string[]> =>
     (await rig.cri.listContainers({})).containers
       .filter(({ annotations }) => annotations[criAnnotations.restartCount] !== '0')
@@ -47,7 +47,7 @@ describeOnRig('restart counts', () => {
         return `${name}: ${annotations[criAnnotations.restartCount]}`;
       });
 
-  test('killed at any moment of a start, again and again: no pod shows a restart that never was', async () => {
+  test('repeated kills at any moment of a start cause no false restart count', async () => {
     const random = moments(20_261_118);
     const alive: string[] = [];
     const restarted = new Set<string>();
@@ -73,10 +73,10 @@ describeOnRig('restart counts', () => {
     }
     expect([...restarted]).toEqual([]);
     for (const name of alive) kubelet.removeManifest(name);
-    await waitFor(async () => (await kubelet.pods()).length === 0, 'all pods to go');
+    await waitFor(async () => (await kubelet.pods()).length === 0, 'all pods to be removed');
   });
 
-  test('a container that ends while there is no kubelet counts, whatever was cut off before', async () => {
+  test('a container that exits while the kubelet is down counts, after interrupted starts as well', async () => {
     kubelet.writeManifest('crash', manifest('crash'));
     await sleep(150);
     await kubelet.kill9();

@@ -1,4 +1,4 @@
-// The rig itself: that it works, that several work side by side, and that nothing of it is ever left behind.
+// The rig itself: it works, several work side by side, and none leaves anything behind.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { runPod } from './rig/run-pod.ts';
 import { waitFor } from './rig/wait.ts';
 import type { RigWorkspace } from './rig/workspace.ts';
 
-/** What a rig could leave, seen by other means than its own, and without what other rigs do meanwhile. */
+/** Possible leftovers of a rig, found by other means than its own, without those of other rigs. */
 async function tracesOnMachine({ dir, name }: RigWorkspace): Promise<Record<string, readonly string[]>> {
   const mine = new RegExp(`(${dir}|${name})(?!\\d)`);
   const list = (folder: string): readonly string[] =>
@@ -26,7 +26,7 @@ async function tracesOnMachine({ dir, name }: RigWorkspace): Promise<Record<stri
     rules: lines((await run('iptables-save', [])).stdout),
     links: lines((await run('ip', ['-oneline', 'link'])).stdout),
     mounts: lines(readFileSync('/proc/self/mountinfo', 'utf8')),
-    // On v1 one level lower: a folder for each hierarchy comes first.
+    // On v1 one level lower, below a directory per hierarchy.
     cgroups: folders('/sys/fs/cgroup')
       .flatMap((each) => [each, ...folders(each)])
       .filter((path) => mine.test(path)),
@@ -53,7 +53,7 @@ describeOnRig('rig', () => {
     for (const rig of rigs.splice(0)) await rig.stop();
   });
 
-  test('runs a pod with an address, a log and a forwarded port, and leaves nothing', async () => {
+  test('runs a pod with an address, a log and a forwarded port, and leaves nothing behind', async () => {
     const rig = await start();
     const server = 'echo started; mkdir /www; echo hello > /www/index.html; exec httpd -f -p 80 -h /www';
     const pod = await runPod(rig, 'web', { command: ['sh', '-c', server], hostPort: port });
@@ -61,14 +61,14 @@ describeOnRig('rig', () => {
     expect(status?.network?.ip).toMatch(new RegExp(`^${rig.workspace.prefix}\\.\\d+$`));
     const answer = await waitFor(
       async () => (await fetch(`http://127.0.0.1:${port}/`)).text(),
-      'the pod to answer',
+      'the pod to respond',
     );
     expect(answer).toBe('hello\n');
     expect(readFileSync(join(rig.workspace.dir, 'logs/web/main/0.log'), 'utf8')).toMatch(
       / stdout F started\n$/,
     );
 
-    // The finders find: otherwise their silence at the end would mean nothing.
+    // Verifies that leftovers() finds every kind of resource, so that its empty result below is meaningful.
     expect(new Set((await rig.leftovers()).map((line) => line.split(' ')[0]))).toEqual(kinds);
     for (const list of Object.values(await tracesOnMachine(rig.workspace))) expect(list).not.toEqual([]);
 
@@ -77,7 +77,7 @@ describeOnRig('rig', () => {
     expect(await tracesOnMachine(rig.workspace)).toEqual(nothing);
   });
 
-  test('two side by side do not know each other', async () => {
+  test('two rigs side by side are independent', async () => {
     const [one, other] = await Promise.all([start(), start()]);
     await Promise.all([runPod(one, 'same'), runPod(other, 'same', { hostPort: port })]);
     expect(one.workspace.prefix).not.toBe(other.workspace.prefix);
@@ -90,16 +90,16 @@ describeOnRig('rig', () => {
     expect(await tracesOnMachine(other.workspace)).toEqual(nothing);
   });
 
-  test('containerd comes back and finds its containers', async () => {
+  test('a restarted containerd finds its containers', async () => {
     const rig = await start();
     const { containerId } = await runPod(rig, 'stays');
     await rig.containerd.stop();
     await rig.containerd.start();
-    const { status } = await waitFor(() => rig.cri.containerStatus({ containerId }), 'containerd to answer');
+    const { status } = await waitFor(() => rig.cri.containerStatus({ containerId }), 'containerd to respond');
     expect(status?.state).toBe(1);
   });
 
-  test('nothing is left when containerd was killed among running and starting pods', async () => {
+  test('a killed containerd with running and starting pods leaves nothing behind', async () => {
     const rig = await start();
     await runPod(rig, 'runs', { hostPort: port });
     const starting = [1, 2, 3].map((n) => runPod(rig, `starts-${n}`).catch(() => undefined));
@@ -111,7 +111,7 @@ describeOnRig('rig', () => {
     expect(await tracesOnMachine(rig.workspace)).toEqual(nothing);
   });
 
-  test('the next rig clears what a killed one left, and not what a living one holds', async () => {
+  test('the next rig clears the leftovers of a killed rig, and not those of a running one', async () => {
     const living = await start();
     const holder = spawn(
       process.execPath,
@@ -137,5 +137,5 @@ async function firstLine<T>(child: ChildProcess): Promise<T> {
   for await (const chunk of child.stdout ?? []) {
     return JSON.parse(String(chunk).split('\n')[0] ?? '') as T;
   }
-  throw new Error('the process ended without a word');
+  throw new Error('the process exited without output');
 }

@@ -1,5 +1,4 @@
-// Single calls of the runtime may hang or fail: their pod waits, every other pod goes on, and so does the relist.
-// On a real containerd, through the built command.
+// Hung and failed calls of the runtime: only their pod waits; other pods and the relist proceed.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { KubeletError } from '../src/base/errors.ts';
 import type { CriMethodName, Stall } from '../test/fake-cri/faults.ts';
@@ -15,7 +14,7 @@ import { type StalledRig, startStalledRig } from './support/stalling-cri.ts';
 const lost = /^E.*Container runtime is unavailable/;
 const back = /^I.*Container runtime is available again/;
 
-describeOnRig('runtime whose calls hang or fail', () => {
+describeOnRig('runtime faults', () => {
   let stalled: StalledRig;
   let rig: StalledRig['rig'];
   let cri: StalledRig['cri'];
@@ -40,23 +39,23 @@ describeOnRig('runtime whose calls hang or fail', () => {
   };
   const untilStalled = (one: Stall): Promise<boolean> => waitFor(() => one.waiting > 0, 'the call to hang');
 
-  /** While a call hangs: others start, health is well, the relist goes on. */
-  const othersGoOn = async (name: string): Promise<void> => {
+  /** While a call hangs: other pods start, /healthz is ok, the relist proceeds. */
+  const expectOthersUnaffected = async (name: string): Promise<void> => {
     const from = cri.calls.length;
     const other = `beside-${name}`;
     kubelet.writeManifest(other, manifest(other));
     const pod = await untilRunning(kubelet, other);
     const lists = (): number =>
       cri.calls.slice(from).filter(({ method }) => method === 'listPodSandbox').length;
-    await waitFor(() => lists() >= 3, 'the relist to go on');
+    await waitFor(() => lists() >= 3, 'the relist to proceed');
     expect(await kubelet.healthz()).toEqual({ status: 200, text: 'ok' });
     kubelet.removeManifest(other);
     await untilNoTraces(rig, kubelet, pod);
   };
 
-  const waitsAndGoesOn = async (name: string, one: Stall): Promise<void> => {
+  const expectOnlyPodWaits = async (name: string, one: Stall): Promise<void> => {
     await untilStalled(one);
-    await othersGoOn(name);
+    await expectOthersUnaffected(name);
     expect((await kubelet.pod(name))?.status?.phase).toBe('Pending');
     one.release();
     const pod = await untilRunning(kubelet, name);
@@ -66,16 +65,16 @@ describeOnRig('runtime whose calls hang or fail', () => {
   };
 
   for (const method of ['runPodSandbox', 'createContainer'] as const) {
-    test(`${method} that does not answer: its pod waits, the others go on`, async () => {
+    test(`a hung ${method} delays only its pod`, async () => {
       const name = `hung-${method.toLowerCase()}`;
       const one = await stall(method, name);
       kubelet.writeManifest(name, manifest(name));
-      await waitsAndGoesOn(name, one);
+      await expectOnlyPodWaits(name, one);
     });
   }
 
   for (const method of ['imageStatus', 'pullImage'] as const) {
-    test(`${method} that does not answer: its pod waits, the others go on`, async () => {
+    test(`a hung ${method} delays only its pod`, async () => {
       const name = `hung-${method.toLowerCase()}`;
       const image = rig.registry.add(`${name}:1`, await buildBusyboxImage());
       const one = cri.faults.stall(method, {
@@ -87,61 +86,61 @@ describeOnRig('runtime whose calls hang or fail', () => {
         name,
         manifest(name, { containers: [container('main', exitsOnTerm, { image })] }),
       );
-      await waitsAndGoesOn(name, one);
+      await expectOnlyPodWaits(name, one);
     });
   }
 
-  test('startContainer that does not answer: its pod waits, the others go on', async () => {
-    // The container is not known before it is made: hold it there until its name is.
-    const made = await stall('createContainer', 'hung-start');
+  test('a hung startContainer delays only its pod', async () => {
+    // The container has no ID before it is created, so createContainer is held first.
+    const held = await stall('createContainer', 'hung-start');
     kubelet.writeManifest('hung-start', manifest('hung-start'));
-    await untilStalled(made);
+    await untilStalled(held);
     const one = cri.faults.stall('startContainer');
     stalls.push(one);
-    made.release();
-    await waitsAndGoesOn('hung-start', one);
+    held.release();
+    await expectOnlyPodWaits('hung-start', one);
   });
 
-  test('containerStatus that does not answer: what is known of the pod stays, the others go on', async () => {
+  test('a hung containerStatus keeps the last status of its pod and affects no other', async () => {
     kubelet.writeManifest('hung-look', manifest('hung-look'));
     const before = await untilRunning(kubelet, 'hung-look');
     const one = await stall('containerStatus', 'hung-look');
     await killTask(rig, containerIdOf(before));
     await untilStalled(one);
-    await othersGoOn('hung-look');
+    await expectOthersUnaffected('hung-look');
     expect(containerStatus((await kubelet.pod('hung-look')) ?? {}).restartCount).toBe(0);
     one.release();
     await untilRestarted(kubelet, 'hung-look', 1);
   });
 
-  test('podSandboxStatus that does not answer: its pod waits, the others go on', async () => {
+  test('a hung podSandboxStatus delays only its pod', async () => {
     kubelet.writeManifest('hung-box', manifest('hung-box'));
     const before = await untilRunning(kubelet, 'hung-box');
     const one = await stall('podSandboxStatus', 'hung-box');
     const { sandboxes } = await runtimePod(rig, kubelet, 'hung-box');
     await killTask(rig, sandboxes[0]?.id ?? '');
     await untilStalled(one);
-    await othersGoOn('hung-box');
+    await expectOthersUnaffected('hung-box');
     one.release();
     const after = await untilRestarted(kubelet, 'hung-box', 1);
     expect(uidOf(after)).toBe(uidOf(before));
   });
 
   for (const method of ['stopContainer', 'stopPodSandbox', 'removePodSandbox'] as const) {
-    test(`${method} that does not answer: the pod goes on ending, the others go on`, async () => {
+    test(`a hung ${method} delays only the end of its pod`, async () => {
       const name = `hung-${method.toLowerCase()}`;
       kubelet.writeManifest(name, manifest(name));
       const pod = await untilRunning(kubelet, name);
       const one = await stall(method, name);
       kubelet.removeManifest(name);
       await untilStalled(one);
-      await othersGoOn(name);
+      await expectOthersUnaffected(name);
       one.release();
       await untilNoTraces(rig, kubelet, pod);
     });
   }
 
-  test('SIGTERM while a call hangs: a clean end within seconds', async () => {
+  test('SIGTERM during a hung call exits cleanly within seconds', async () => {
     const one = await stall('runPodSandbox', 'hung-term');
     kubelet.writeManifest('hung-term', manifest('hung-term'));
     await untilStalled(one);
@@ -153,7 +152,7 @@ describeOnRig('runtime whose calls hang or fail', () => {
     expect(containerStatus(await untilRunning(kubelet, 'hung-term')).restartCount).toBe(0);
   });
 
-  test('a runtime that fails a few times: tried again until it works, and said once', async () => {
+  test('failed calls are retried until they succeed, and logged once', async () => {
     const from = kubelet.log.end;
     const match = await cri.about(`failing-${kubelet.nodeName}`);
     const error = new KubeletError('internal', 'INTERNAL', 'no more addresses');
@@ -166,30 +165,30 @@ describeOnRig('runtime whose calls hang or fail', () => {
     ).toHaveLength(1);
   });
 
-  test('a runtime that fails between two calls: what was made before is used, not made again', async () => {
+  test('a failed call does not discard what earlier calls created', async () => {
     const match = await cri.about(`between-${kubelet.nodeName}`);
     const error = new KubeletError('unavailable', 'UNAVAILABLE', 'too busy');
     cri.faults.fail('createContainer', error, { match, times: 2 });
     kubelet.writeManifest('between', manifest('between'));
     const pod = await untilRunning(kubelet, 'between');
-    const made = cri.calls.filter(({ method, request }) => method === 'runPodSandbox' && match(request));
-    expect(made).toHaveLength(1);
+    const held = cri.calls.filter(({ method, request }) => method === 'runPodSandbox' && match(request));
+    expect(held).toHaveLength(1);
     expect(containerStatus(pod).restartCount).toBe(0);
   });
 
-  test('listContainers that does not answer once: given up after its deadline, then all is well', async () => {
+  test('a hung listContainers times out at its deadline, then the kubelet recovers', async () => {
     kubelet.writeManifest('listed', manifest('listed'));
     const before = await untilRunning(kubelet, 'listed');
     const from = kubelet.log.end;
     const one = cri.faults.stall('listContainers', { match: ({ filter }) => filter === undefined });
     stalls.push(one);
     await untilStalled(one);
-    // Meanwhile nobody looks at the whole, but single pods are looked at and so can be started.
+    // Meanwhile there is no relist, but single pods are inspected and can be started.
     kubelet.writeManifest('unlisted', manifest('unlisted'));
     await untilRunning(kubelet, 'unlisted');
     await kubelet.log.waitForLine(lost, { from, timeoutMs: 40_000 });
     await kubelet.log.waitForLine(back, { from });
-    await waitFor(async () => (await kubelet.healthz()).status === 200, '/healthz to say yes');
+    await waitFor(async () => (await kubelet.healthz()).status === 200, '/healthz to be ok');
     expect(containerIdOf(await untilRunning(kubelet, 'listed'))).toBe(containerIdOf(before));
     await killTask(rig, containerIdOf(before));
     await untilRestarted(kubelet, 'listed', 1);

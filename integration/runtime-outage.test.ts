@@ -1,5 +1,4 @@
-// The runtime may go away: the kubelet stays, says so once, leaves running containers alone and carries on when it is back.
-// On a real containerd, through the built command.
+// Outages of the runtime: the kubelet logs them once, leaves running containers alone, and continues afterwards.
 import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -14,12 +13,12 @@ const downMs = 20_000;
 const lost = /^E.*Container runtime is unavailable/;
 const back = /^I.*Container runtime is available again/;
 
-describeOnRig('runtime that goes away', () => {
+describeOnRig('runtime outage', () => {
   let rig: Rig;
   let kubelet: Kubelet;
   useNode((node) => ({ rig, kubelet } = node));
 
-  test(`containerd stopped for ${downMs / 1000} s: said once, nothing is touched, everything is made up for`, async () => {
+  test(`an outage of ${downMs / 1000} s is logged once, affects no pod, and changes during it are applied afterwards`, async () => {
     const names = ['one', 'two'];
     for (const name of names) kubelet.writeManifest(name, manifest(name));
     const before = await Promise.all(names.map((name) => untilRunning(kubelet, name)));
@@ -30,22 +29,18 @@ describeOnRig('runtime that goes away', () => {
 
     await rig.containerd.stop();
     const stoppedMs = performance.now();
-    await waitFor(async () => (await kubelet.healthz()).status === 500, '/healthz to say no', 10_000);
+    await waitFor(async () => (await kubelet.healthz()).status === 500, '/healthz to fail', 10_000);
     expect((await kubelet.healthz()).text).toMatch(/^\[-\]runtime failed/m);
-    // What happens meanwhile: a manifest comes, another goes.
+    // During the outage one manifest is added and another removed.
     kubelet.writeManifest('meanwhile', manifest('meanwhile'));
     kubelet.removeManifest('two');
     await untilPod(kubelet, 'meanwhile', 'known', ({ phase }) => phase === 'Pending');
     expect(containerStatus((await kubelet.pod('one')) ?? {}).ready).toBe(true);
-    await waitFor(
-      () => performance.now() - stoppedMs > downMs,
-      'the runtime to have been away long enough',
-      60_000,
-    );
+    await waitFor(() => performance.now() - stoppedMs > downMs, 'the outage to last long enough', 60_000);
     expect((await kubelet.healthz()).status).toBe(500);
 
     await rig.containerd.start();
-    await waitFor(async () => (await kubelet.healthz()).status === 200, '/healthz to say yes', 10_000);
+    await waitFor(async () => (await kubelet.healthz()).status === 200, '/healthz to be ok', 10_000);
     await untilRunning(kubelet, 'meanwhile');
     await untilNoTraces(rig, kubelet, gone);
     const one = await untilRunning(kubelet, 'one');
@@ -55,11 +50,11 @@ describeOnRig('runtime that goes away', () => {
 
     expect(kubelet.log.matching(lost, from)).toHaveLength(1);
     expect(kubelet.log.matching(back, from)).toHaveLength(1);
-    // Nothing else was worth a warning: no flood from workers, inspections or retries.
+    // No other warnings: no flood from workers, inspections or retries.
     expect(kubelet.log.matching(/^[EW]/, from)).toEqual(kubelet.log.matching(lost, from));
   });
 
-  test('started while the runtime is away: waits for it, and stops cleanly meanwhile', async () => {
+  test('a kubelet started during an outage waits for the runtime, and can be stopped meanwhile', async () => {
     await kubelet.stop();
     await rig.containerd.stop();
     const from = kubelet.log.end;

@@ -1,5 +1,5 @@
-// Secrets are planted in every place through which they reach the kubelet, at the highest verbosity and with failures on each way.
-// Then they are searched for in all that the kubelet shows and writes: its log, events, statuses, pages and files.
+// Canary secrets on every path into the kubelet, at the highest verbosity and with failures on each path, do not appear in
+// the kubelet's output: log, events, statuses, HTTP pages and files.
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -21,7 +21,7 @@ import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 const providerVersion = 'credentialprovider.kubelet.k8s.io/v1';
 const patienceMs = 90_000;
 
-describeOnRig('canaries', () => {
+describeOnRig('secret leaks', () => {
   const canaries = new Canaries();
   const password = canaries.plant('pull password');
   const wrongPassword = canaries.plant('wrong pull password');
@@ -31,7 +31,7 @@ describeOnRig('canaries', () => {
   const pluginBabble = canaries.plant('password in broken output of a credential provider');
   const envValue = canaries.plant('Secret as env');
   const envFromValue = canaries.plant('Secret as envFrom');
-  const badEnvName = canaries.plant('value of a key that is no variable');
+  const badEnvName = canaries.plant('value of a key that is not a valid variable name');
   const volumeValue = canaries.plant('Secret as volume');
   const projectedValue = canaries.plant('Secret as projected volume');
   const probeHeader = canaries.plant('Authorization header of a probe');
@@ -50,7 +50,7 @@ describeOnRig('canaries', () => {
   canaries.add('bootstrap token', joinToken);
   canaries.add('basic auth of staticPodURL', `${urlUser}:${urlPassword}`);
   canaries.add('basic auth of the pull secret', `ann:${password}`, `ann:${wrongPassword}`);
-  /** Written in the pod itself, so its own spec shows them. */
+  /** Part of the pod's spec, which shows them. */
   const inSpecs = [
     'Authorization header of a probe',
     'Authorization header of a hook',
@@ -73,7 +73,7 @@ describeOnRig('canaries', () => {
     });
     manifests = createServer((request, response) => {
       manifestRequests += 1;
-      // A server that echoes what it was asked, as debugging proxies do.
+      // A server that echoes the request, as debugging proxies do.
       const echo = JSON.stringify({ url: request.url, headers: request.headers });
       response.writeHead(manifestRequests % 2 === 0 ? 500 : 200).end(echo);
     }).listen(0, '127.0.0.1');
@@ -187,12 +187,12 @@ describeOnRig('canaries', () => {
         },
       );
       request.on('error', reject);
-      request.setTimeout(60_000, () => request.destroy(new Error(`no answer to ${line}`)));
+      request.setTimeout(60_000, () => request.destroy(new Error(`no response to ${line}`)));
       request.end();
     });
   }
 
-  test('no secret is found where it does not belong', { timeout: 300_000 }, async () => {
+  test('no secret appears in the kubelet’s output', { timeout: 300_000 }, async () => {
     onTestFailed(() => console.error(cluster.describeState(kubelet)));
     const { host } = rig.registry;
     const image = await buildBusyboxImage();
@@ -211,7 +211,7 @@ describeOnRig('canaries', () => {
     secret('wrong-pull', dockerConfig(auths(wrongPassword)), dockerType);
     secret('broken-pull', dockerConfig(auths(brokenPassword).slice(0, -8)), dockerType);
 
-    // Everything in one pod that works.
+    // All secrets in one pod that runs.
     const header = (value: string) => [{ name: 'Authorization', value: `Bearer ${value}` }];
     create('reader', {
       imagePullSecrets: [{ name: 'pull' }],
@@ -247,7 +247,7 @@ describeOnRig('canaries', () => {
         }),
       ],
     });
-    // And what can fail on the way.
+    // Pods that fail.
     const pull = (name: string, repository: string, pullSecret?: string): void =>
       create(name, {
         ...(pullSecret === undefined ? {} : { imagePullSecrets: [{ name: pullSecret }] }),
@@ -289,7 +289,7 @@ describeOnRig('canaries', () => {
     await untilEvent('FailedMount', 'references non-existent secret key');
     await untilEvent('FailedPostStartHook');
     await untilEvent('Unhealthy');
-    await waitFor(() => manifestRequests > 3, 'the manifests to be asked for', patienceMs);
+    await waitFor(() => manifestRequests > 3, 'the manifests to be requested', patienceMs);
 
     // Clients of the secure port.
     const bearer = (token: string): RequestOptions => ({ headers: { authorization: `Bearer ${token}` } });
@@ -308,7 +308,7 @@ describeOnRig('canaries', () => {
     expect((await ask(`POST /run/default/reader/main?cmd=${runArgument}`)).status).not.toBe(404);
     expect((await ask(`GET /nowhere?token=${runArgument}`)).status).toBe(404);
 
-    // A kubelet that reaches its API server through a proxy which does not answer.
+    // A kubelet with an unresponsive proxy to its API server.
     const proxied = join(rig.workspace.dir, 'proxied.kubeconfig');
     writeFileSync(
       proxied,
@@ -329,7 +329,7 @@ describeOnRig('canaries', () => {
     await other.start();
     await other.log.waitForLine(/ECONNREFUSED|connection refused/, { timeoutMs: patienceMs });
 
-    // Secrets that were made on the way.
+    // Secrets that were generated meanwhile.
     const podsDir = join(kubelet.rootDir, 'pods');
     const uid = cluster.pod('reader')?.metadata?.uid ?? '';
     const token = readFileSync(join(podsDir, uid, 'volumes/kubernetes.io~projected/p/token'), 'utf8');
@@ -374,14 +374,14 @@ describeOnRig('canaries', () => {
       leaks.push(...canaries.search(kind, JSON.stringify(objects.list(kind))));
     for (const { metadata, status } of objects.list('pods'))
       leaks.push(...canaries.search(`status of ${metadata?.name}`, JSON.stringify({ metadata, status })));
-    // Where they belong: the volumes of the pod that uses them, the kubelet's keys, the administrator's own file.
+    // Allowed places: the volumes of the pod that uses them, the kubelet's keys, the administrator's own file.
     const allowed = [kubelet.certDir, join(kubelet.rootDir, 'config.json'), other.certDir];
     const isVolume = (path: string): boolean =>
       /\/pods\/[^/]+\/volumes\/kubernetes\.io~(secret|projected)$/.test(path);
     for (const { dir } of [kubelet, other])
       leaks.push(...canaries.searchFiles(dir, (path) => allowed.includes(path) || isVolume(path)));
     expect(leaks).toEqual([]);
-    // The search itself works: what is in the volumes is found without the exception for them.
+    // Verifies the search: without the exception it finds the values in the volumes.
     expect(canaries.searchFiles(podsDir, () => false).map(({ canary }) => canary)).toEqual(
       expect.arrayContaining(['Secret as volume', 'Secret as projected volume', 'service account token']),
     );

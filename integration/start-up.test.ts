@@ -1,5 +1,4 @@
-// From the start of the built command until it serves, and what ends it by itself: lock file, ports, directories,
-// systemd, running once.
+// Start-up of the built command and what ends it: lock file, ports, directories, systemd, --runonce.
 
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
@@ -63,30 +62,30 @@ describeOnRig('start-up', () => {
     await kubelet.start();
     return kubelet;
   };
-  /** Ends by itself. */
-  const untilEnds = async (kubelet: Kubelet): Promise<Exit> => {
-    await waitFor(() => !kubelet.running, `the kubelet to end by itself: ${kubelet.log.path}`);
+  /** Waits until the kubelet exits by itself. */
+  const untilExits = async (kubelet: Kubelet): Promise<Exit> => {
+    await waitFor(() => !kubelet.running, `the kubelet to exit by itself: ${kubelet.log.path}`);
     return kubelet.stop();
   };
   const runToEnd = async (kubelet: Kubelet): Promise<Exit> => {
     await kubelet.start({ untilReady: false });
-    return untilEnds(kubelet);
+    return untilExits(kubelet);
   };
   const errorsOf = (kubelet: Kubelet): readonly string[] => kubelet.log.matching(/^E/);
 
-  test('SIGUSR1 opens no debugger port, at whatever moment it comes', async () => {
+  test('SIGUSR1 opens no debugger port at any moment', async () => {
     const port = await freePort();
     const kubelet = make({ env: { NODE_OPTIONS: `--inspect-port=${port}` } });
     await kubelet.start({ untilReady: false });
     const pid = kubelet.pid ?? 0;
-    const pestering = setInterval(() => {
-      // The shell ahead of Node has not yet set up anything.
+    const signalTimer = setInterval(() => {
+      // Not to the shell that starts Node, which has no handler.
       if (commandLine(pid)[0] === 'node') process.kill(pid, 'SIGUSR1');
     }, 5);
     try {
       await kubelet.waitUntilReady();
     } finally {
-      clearInterval(pestering);
+      clearInterval(signalTimer);
     }
     process.kill(pid, 'SIGUSR1');
     expect((await kubelet.healthz()).status).toBe(200);
@@ -94,19 +93,19 @@ describeOnRig('start-up', () => {
     expect(await kubelet.stop()).toEqual(clean);
   });
 
-  test('with --exit-on-lock-contention the first gives way to the second, cleanly', async () => {
+  test('with --exit-on-lock-contention the first kubelet exits cleanly for the second', async () => {
     const lock = `--lock-file=${join(rig.workspace.dir, 'contended.lock')}`;
     const first = await launch({ flags: [lock, '--exit-on-lock-contention'] });
     const second = await launch({ flags: [lock, '--exit-on-lock-contention'] });
-    expect(await untilEnds(first)).toEqual(clean);
+    expect(await untilExits(first)).toEqual(clean);
     expect(second.running).toBe(true);
-    // Not only a kubelet: whoever opens the file wants the lock.
+    // Any process that opens the file counts as a contender.
     readFileSync(lock.slice('--lock-file='.length));
-    expect(await untilEnds(second)).toEqual(clean);
+    expect(await untilExits(second)).toEqual(clean);
     expect([first, second].flatMap(errorsOf)).toEqual([]);
   });
 
-  test('without it the second waits until the first is gone, and can be stopped meanwhile', async () => {
+  test('without it the second kubelet waits for the lock, and can be stopped meanwhile', async () => {
     const path = join(rig.workspace.dir, 'held.lock');
     const first = await launch({ flags: [`--lock-file=${path}`] });
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -123,7 +122,7 @@ describeOnRig('start-up', () => {
     await second.waitUntilReady();
   });
 
-  test('--runonce: pods that run or end well give 0, and go on running', async () => {
+  test('--runonce exits with 0 if all pods run or succeed, and leaves them running', async () => {
     const kubelet = make({ flags: ['--runonce', '--enable-server=false'] });
     kubelet.writeManifest(
       'job',
@@ -140,7 +139,7 @@ describeOnRig('start-up', () => {
     expect(errorsOf(kubelet)).toEqual([]);
   });
 
-  test('--runonce: a pod that fails gives 1 and is named', async () => {
+  test('--runonce exits with 1 and names a failed pod', async () => {
     const kubelet = make({ flags: ['--runonce', '--enable-server=false'] });
     kubelet.writeManifest(
       'bad',
@@ -152,14 +151,14 @@ describeOnRig('start-up', () => {
     expect(errorsOf(kubelet).at(-1)).not.toMatch(/good/);
   });
 
-  test('systemd hears READY=1 when it serves, WATCHDOG=1 while it lives, and STOPPING=1', async () => {
+  test('systemd receives READY=1 when the kubelet serves, WATCHDOG=1 while it runs, and STOPPING=1', async () => {
     const systemd = await NotifySocket.open(join(rig.workspace.dir, 'notify'));
     try {
       const kubelet = make({ env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '2000000' } });
       await kubelet.start({ untilReady: false });
       await systemd.untilState('READY=1');
-      // Told, it answers; well it is when the runtime has answered too.
-      await waitFor(async () => (await kubelet.healthz()).text === 'ok', 'the kubelet to be well', 10_000);
+      // After READY=1 it responds; it is healthy once the runtime has responded too.
+      await waitFor(async () => (await kubelet.healthz()).text === 'ok', 'the kubelet to be healthy', 10_000);
       await systemd.untilState('WATCHDOG=1', 3);
       expect(await kubelet.stop()).toEqual(clean);
       const others = systemd.states().filter((state) => state !== 'WATCHDOG=1');
@@ -169,7 +168,7 @@ describeOnRig('start-up', () => {
     }
   });
 
-  test('a watchdog that is meant for another process, and a socket that is not there, are no reason not to run', async () => {
+  test('ignores a watchdog of another process and a missing notify socket', async () => {
     const env = {
       NOTIFY_SOCKET: join(rig.workspace.dir, 'no-socket'),
       WATCHDOG_USEC: '2000000',
@@ -180,7 +179,7 @@ describeOnRig('start-up', () => {
     expect(kubelet.log.matching(/Starting systemd watchdog|notifying? the systemd watchdog/)).toEqual([]);
   });
 
-  test('a watchdog that cannot be kept is refused before anything is done', async () => {
+  test('rejects a watchdog interval that is too short, before it does anything', async () => {
     const kubelet = make({ env: { WATCHDOG_USEC: '1000000' } });
     expect(await runToEnd(kubelet)).toEqual(failed);
     expect(errorsOf(kubelet)).toEqual([
@@ -193,7 +192,7 @@ describeOnRig('start-up', () => {
     ['healthzPort', '--healthz-port'],
     ['readOnlyPort', '--read-only-port'],
   ] as const)
-    test(`${field} in use: one line with the address and ${flag}, exit 1`, async () => {
+    test(`a used ${field} yields one line with the address and ${flag}, and exit code 1`, async () => {
       const taken: Server = createServer().listen(0, '127.0.0.1');
       await once(taken, 'listening');
       const { port } = taken.address() as AddressInfo;
@@ -209,7 +208,7 @@ describeOnRig('start-up', () => {
       }
     });
 
-  test('directories have their modes, the root is a shared mount, and a restart stacks nothing', async () => {
+  test('directories have their modes, the root is a shared mount, and a restart does not stack mounts', async () => {
     const root = join(rig.workspace.dir, 'fresh', 'root');
     const logs = join(rig.workspace.dir, 'fresh', 'logs', 'pods');
     const kubelet = await launch({ flags: [`--root-dir=${root}`], config: { podLogsDir: logs } });
@@ -243,7 +242,7 @@ describeOnRig('start-up', () => {
     expect(mounts()).toEqual(before);
   });
 
-  test('a directory that exists keeps its mode, and what stands in the way is named', async () => {
+  test('an existing directory keeps its mode, and a file in its place is named', async () => {
     const root = join(rig.workspace.dir, 'odd-root');
     mkdirSync(join(root, 'pods'), { recursive: true, mode: 0o711 });
     const kubelet = await launch({ flags: [`--root-dir=${root}`] });

@@ -1,5 +1,5 @@
-// Statistics of real containers: what they use of CPU, memory, network and disk, as the summary and the metrics tell it; and what
-// is told while the runtime does not answer.
+// Stats of real containers: CPU, memory, network and disk in the summary and in metrics, also while the runtime does not
+// respond.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PodJson, Summary } from '../src/stats/summary/summary.ts';
 import { type ParsedFamily, parsePrometheusText, sampleOf } from '../test/clients/prometheus-text.ts';
@@ -51,7 +51,7 @@ const pods = {
   }),
 } as const;
 
-describeOnRig('statistics', () => {
+describeOnRig('stats', () => {
   let rig: Rig;
   let kubelet: Kubelet;
 
@@ -66,7 +66,7 @@ describeOnRig('statistics', () => {
 
   async function running(name: string) {
     const pod = await kubelet.pod(name);
-    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    if (pod === undefined) throw new Error(`no pod ${name}`);
     return pod;
   }
 
@@ -88,37 +88,37 @@ describeOnRig('statistics', () => {
   test('the summary has the recorded shape, and a busy container uses more than an idle one', async () => {
     const cores = (each: Summary, name: string): number =>
       (podOf(each, name).containers[0]?.cpu?.usageNanoCores ?? 0) / 1e9;
-    // What it took to start and to write counts at first; a volume is measured now and then.
-    const told = await waitFor(
+    // At first the figures include the start; a volume is measured periodically.
+    const summaryOfPods = await waitFor(
       async () => {
         const each = await summary();
         const [data] = podOf(each, 'idle').volume ?? [];
         const isMeasured = (data?.usedBytes ?? 0) >= 3 * mebibyte;
         return isMeasured && cores(each, 'busy') > 4 * cores(each, 'idle') ? each : undefined;
       },
-      'a busy container to stand out, and a volume to be measured',
+      'a busy container to use more CPU, and a volume to be measured',
       { timeoutMs: 60_000, everyMs: 500 },
     );
-    expect(shapeFaults(told)).toEqual([]);
-    expect(cores(told, 'busy')).toBeGreaterThan(0.03);
-    // One process, however much of a core it was given.
-    expect(cores(told, 'busy')).toBeLessThan(1.1);
-    const held = podOf(told, 'holder').containers[0]?.memory?.workingSetBytes ?? 0;
+    expect(shapeFaults(summaryOfPods)).toEqual([]);
+    expect(cores(summaryOfPods, 'busy')).toBeGreaterThan(0.03);
+    // One process uses at most one core.
+    expect(cores(summaryOfPods, 'busy')).toBeLessThan(1.1);
+    const held = podOf(summaryOfPods, 'holder').containers[0]?.memory?.workingSetBytes ?? 0;
     expect(held).toBeGreaterThanOrEqual(heldBytes);
     expect(held).toBeLessThan(heldBytes + 8 * mebibyte);
-    const busy = podOf(told, 'busy');
+    const busy = podOf(summaryOfPods, 'busy');
     expect(busy.memory?.availableBytes).toBeLessThan(64 * mebibyte);
     expect(busy.process_stats).toEqual({ process_count: 1 });
-    expect(podOf(told, 'idle').volume?.[0]).toMatchObject({ name: 'data' });
-    expect(podOf(told, 'idle')['ephemeral-storage']?.usedBytes).toBeGreaterThanOrEqual(3 * mebibyte);
-    expect(told.node.cpu?.usageCoreNanoSeconds).toBeGreaterThan(busy.cpu?.usageCoreNanoSeconds ?? 0);
-    expect(told.node.runtime?.imageFs?.capacityBytes).toBeGreaterThan(0);
-    expect(told.node.systemContainers?.map(({ name }) => name)).toContain('pods');
+    expect(podOf(summaryOfPods, 'idle').volume?.[0]).toMatchObject({ name: 'data' });
+    expect(podOf(summaryOfPods, 'idle')['ephemeral-storage']?.usedBytes).toBeGreaterThanOrEqual(3 * mebibyte);
+    expect(summaryOfPods.node.cpu?.usageCoreNanoSeconds).toBeGreaterThan(busy.cpu?.usageCoreNanoSeconds ?? 0);
+    expect(summaryOfPods.node.runtime?.imageFs?.capacityBytes).toBeGreaterThan(0);
+    expect(summaryOfPods.node.systemContainers?.map(({ name }) => name)).toContain('pods');
   });
 
-  test('CPU and memory alone, and by POST', async () => {
-    const told = await summary('?only_cpu_and_memory=true');
-    expect(Object.keys(podOf(told, 'busy'))).toEqual([
+  test('the summary has only CPU and memory on request, also by POST', async () => {
+    const summaryOfPods = await summary('?only_cpu_and_memory=true');
+    expect(Object.keys(podOf(summaryOfPods, 'busy'))).toEqual([
       'podRef',
       'startTime',
       'containers',
@@ -134,7 +134,7 @@ describeOnRig('statistics', () => {
     ]);
   });
 
-  test('what is sent over the network is counted', async () => {
+  test('counts bytes sent over the network', async () => {
     const sent = async (): Promise<number> => podOf(await summary(), 'web').network?.txBytes ?? 0;
     const before = await sent();
     const { status } = await running('web');
@@ -142,13 +142,13 @@ describeOnRig('statistics', () => {
       signal: AbortSignal.timeout(10_000),
     });
     expect((await response.arrayBuffer()).byteLength).toBe(servedBytes);
-    await waitFor(async () => (await sent()) >= before + servedBytes, 'what was sent to be counted', {
+    await waitFor(async () => (await sent()) >= before + servedBytes, 'the sent bytes to be counted', {
       timeoutMs: 60_000,
       everyMs: 500,
     });
   });
 
-  test('metrics of resources, of cgroups and of the kubelet parse, and agree', async () => {
+  test('resource, cAdvisor and kubelet metrics are valid and consistent', async () => {
     const pod = `busy-${kubelet.nodeName}`;
     const resource = await metrics('/metrics/resource');
     const cadvisor = await metrics('/metrics/cadvisor');
@@ -178,10 +178,10 @@ describeOnRig('statistics', () => {
     expect(sampleOf(health, 'kubernetes_healthcheck', { name: 'runtime' }).value).toBe(1);
   });
 
-  test("the kubelet's own metrics have counted the pods' way", async () => {
-    const told = await metrics('/metrics');
+  test("the kubelet's own metrics count the starts of pods", async () => {
+    const summaryOfPods = await metrics('/metrics');
     const count = (name: string, labels: Readonly<Record<string, string>> = {}): number =>
-      sampleOf(told, `kubelet_${name}`, { ...labels, le: '+Inf' }).value;
+      sampleOf(summaryOfPods, `kubelet_${name}`, { ...labels, le: '+Inf' }).value;
     const started = Object.keys(pods).length;
     expect({
       seen: count('containers_per_pod_count'),
@@ -189,13 +189,13 @@ describeOnRig('statistics', () => {
       ran: count('pod_start_duration_seconds'),
       sandboxes: count('run_podsandbox_duration_seconds', { runtime_handler: '' }),
       created: count('pod_worker_duration_seconds', { operation_type: 'create' }),
-      active: sampleOf(told, 'kubelet_active_pods', { static: 'true' }).value,
-      working: sampleOf(told, 'kubelet_working_pods', {
+      active: sampleOf(summaryOfPods, 'kubelet_active_pods', { static: 'true' }).value,
+      working: sampleOf(summaryOfPods, 'kubelet_working_pods', {
         lifecycle: 'sync',
         config: 'desired',
         static: 'true',
       }).value,
-      orphans: sampleOf(told, 'kubelet_orphaned_runtime_pods_total').value,
+      orphans: sampleOf(summaryOfPods, 'kubelet_orphaned_runtime_pods_total').value,
     }).toEqual({
       seen: started,
       taken: started,
@@ -210,9 +210,11 @@ describeOnRig('statistics', () => {
       started,
     );
     expect(count('pleg_relist_interval_seconds')).toBeGreaterThan(0);
-    expect(sampleOf(told, 'kubelet_pleg_last_seen_seconds').value).toBeGreaterThan(Date.now() / 1000 - 60);
-    expect([1, 2]).toContain(sampleOf(told, 'kubelet_cgroup_version').value);
-    expect(sampleOf(told, 'kubernetes_build_info', { major: '1', minor: '34' }).value).toBe(1);
+    expect(sampleOf(summaryOfPods, 'kubelet_pleg_last_seen_seconds').value).toBeGreaterThan(
+      Date.now() / 1000 - 60,
+    );
+    expect([1, 2]).toContain(sampleOf(summaryOfPods, 'kubelet_cgroup_version').value);
+    expect(sampleOf(summaryOfPods, 'kubernetes_build_info', { major: '1', minor: '34' }).value).toBe(1);
   });
 
   test('scrapes leave no file open', async () => {
@@ -221,14 +223,14 @@ describeOnRig('statistics', () => {
     await Promise.all(paths.map(ask));
     const before = await open();
     for (let round = 0; round < 5; round++) await Promise.all([...paths, ...paths].map(ask));
-    // Connections of this test itself are among them.
+    // Includes connections of this test.
     expect(await open()).toBeLessThan(before + 12);
   });
 
-  test('a runtime that does not answer: what the kernel tells is there all the same', async () => {
+  test('reports kernel figures while the runtime does not respond', async () => {
     rig.containerd.pause();
     try {
-      const told = await waitFor(
+      const summaryOfPods = await waitFor(
         async () => {
           const each = await summary();
           return each.node.runtime?.imageFs === undefined ? each : undefined;
@@ -236,7 +238,7 @@ describeOnRig('statistics', () => {
         'a summary without the runtime',
         40_000,
       );
-      expect(podOf(told, 'busy').containers[0]?.cpu?.usageCoreNanoSeconds).toBeGreaterThan(0);
+      expect(podOf(summaryOfPods, 'busy').containers[0]?.cpu?.usageCoreNanoSeconds).toBeGreaterThan(0);
       const resource = await metrics('/metrics/resource');
       expect(sampleOf(resource, 'resource_scrape_error').value).toBe(0);
       await metrics('/metrics/cadvisor');

@@ -1,5 +1,5 @@
-// exec, attach, cp, port-forward and run on a real containerd: by kubectl through the API server's double, which knows itself to
-// the kubelet by a certificate, and by WebSocket straight at the secure port.
+// exec, attach, cp, port-forward and run: by kubectl through the API server double, which authenticates to the kubelet by a
+// certificate, and by WebSocket to the secure port.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ describeOnRig('streams', () => {
   let cluster: Cluster;
   let kubelet: Kubelet;
 
-  /** Until the kubelet has no connection but those to the API server and on its plain ports. */
+  /** Waits until the kubelet has no connections except for those to the API server and on its plain ports. */
   const untilClosed = async (): Promise<void> => {
     const others = [cluster.port, kubelet.healthzPort, kubelet.readOnlyPort];
     const noneLeft = (): boolean => {
@@ -63,7 +63,7 @@ describeOnRig('streams', () => {
   });
 
   describe('at the secure port', () => {
-    test('a WebSocket: outputs, exit status, and no way in without a certificate', async () => {
+    test('a WebSocket carries outputs and exit status, and requires a certificate', async () => {
       const script = 'echo out; echo err >&2; exit 3';
       const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);
       const { protocol, output } = await exec.ended;
@@ -74,11 +74,11 @@ describeOnRig('streams', () => {
         reason: 'NonZeroExitCode',
         details: { causes: [{ reason: 'ExitCode', message: '3' }] },
       });
-      const stranger = { admin: { cert: '', key: '' } };
-      await expect(webSocketExec(stranger, kubelet, 'target/main', ['id'])).rejects.toThrow('401');
+      const withoutCertificate = { admin: { cert: '', key: '' } };
+      await expect(webSocketExec(withoutCertificate, kubelet, 'target/main', ['id'])).rejects.toThrow('401');
     });
 
-    test('a terminal and its size; input', async () => {
+    test('a WebSocket carries input and the terminal size', async () => {
       const script =
         'while [ "$(stty size)" != "40 100" ]; do sleep 0.1; done; read line; echo "$line at $(tty)"';
       const streams = 'input=1&output=1&tty=1';
@@ -98,7 +98,7 @@ describeOnRig('streams', () => {
       await untilClosed();
     });
 
-    test('a client that vanishes: its command’s input ends, and nothing stays open', async () => {
+    test('a vanished client ends the input of its command, and nothing stays open', async () => {
       const script = 'echo ready; cat; echo gone > /tmp/vanished';
       const streams = 'input=1&output=1';
       const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script], streams);
@@ -118,7 +118,7 @@ describeOnRig('streams', () => {
     const negotiated = (accepted: string): string =>
       `403 unable to upgrade: unable to negotiate protocol: client supports [v9], server accepts [${accepted}]\n`;
 
-    // The answers of kubelet v1.34.11 on the same containerd, word for word.
+    // Byte for byte the responses of kubelet v1.34.11 on the same containerd.
     test.each([
       ['POST', exec, {}, '500 Upgrade request required\n'],
       ['GET', '/portForward/default/target', {}, '500 Upgrade request required\n'],
@@ -174,14 +174,14 @@ describeOnRig('streams', () => {
         [0, 'echo out; echo err >&2'],
         [1, 'exit 1'],
         [137, 'kill -9 $$'],
-      ])('exec ends with %i', async (code, script) => {
+      ])('exec exits with %i', async (code, script) => {
         const ended = await kubectl(cluster, exec('--', 'sh', '-c', script));
         expect(ended.code).toBe(code);
         if (code === 0) expect([ended.stdout.toString(), ended.stderr]).toEqual(['out\n', 'err\n']);
         else expect(ended.stderr).toContain(`command terminated with exit code ${code}`);
       });
 
-      test('much in both directions arrives as it was', async () => {
+      test('exec transfers much data in both directions unchanged', async () => {
         const sent = randomBytes(16 * mebibyte);
         const script = 'tee /tmp/big | sha256sum >&2; cat /tmp/big';
         const { code, stderr, stdout } = await kubectl(cluster, exec('-i', '--', 'sh', '-c', script), sent);
@@ -190,13 +190,13 @@ describeOnRig('streams', () => {
         expect(sha256(stdout)).toBe(sha256(sent));
       });
 
-      test('a terminal', async () => {
+      test('exec allocates a terminal', async () => {
         const script = 'test -t 0 && test -t 1 && echo at $(tty)';
         const { stdout } = await onTerminal(cluster, exec('-it', '--', 'sh', '-c', script));
         expect(stdout.toString()).toMatch(/at \/dev\/pts\/\d+\r\n/);
       });
 
-      test('attach: what is typed is read, what is said is shown, and the end is the end', async () => {
+      test('attach carries input and output, and ends with the container', async () => {
         const { stdout } = await kubectl(
           cluster,
           ['attach', '-i', 'listener', '-c', 'main'],
@@ -206,7 +206,7 @@ describeOnRig('streams', () => {
         await cluster.untilPod('listener', 'to end', ({ phase }) => phase === 'Succeeded');
       });
 
-      test('cp, both ways', async () => {
+      test('cp copies in both directions', async () => {
         const [there, back] = [join(rig.workspace.dir, 'there'), join(rig.workspace.dir, 'back')];
         writeFileSync(there, randomBytes(2 * mebibyte));
         await cluster.kubectl('cp', there, 'default/target:/tmp/copied', '-c', 'main');
@@ -214,7 +214,7 @@ describeOnRig('streams', () => {
         expect(sha256(readFileSync(back))).toBe(sha256(readFileSync(there)));
       });
 
-      test('port-forward: connections side by side, one that the server ends, a port where nobody listens', async () => {
+      test('port-forward carries parallel connections, one that the server closes, and one to a closed port', async () => {
         const forward = startKubectl(cluster, ['port-forward', 'target', ':8080', ':9000', ':9999']);
         let output = '';
         forward.child.stdout?.on('data', (chunk: Buffer) => {
@@ -239,7 +239,7 @@ describeOnRig('streams', () => {
         await untilClosed();
       });
 
-      test('what cannot be: another container, another pod, the node’s own API', async () => {
+      test('rejects an unknown container, an unknown pod and the kubelet’s own API', async () => {
         const wrong = await kubectl(cluster, ['exec', 'target', '-c', 'none', '--', 'id']);
         expect(wrong.stderr).toContain('container none is not valid for pod target');
         const absent = await kubectl(cluster, ['exec', 'absent', '-c', 'main', '--', 'id']);
@@ -248,13 +248,13 @@ describeOnRig('streams', () => {
         expect(JSON.parse(raw)).toMatchObject({ kind: 'PodList' });
       });
 
-      test('the runtime dies in the middle: clients are cut off, the kubelet goes on', async () => {
+      test('a dead runtime cuts off clients, and the kubelet keeps serving', async () => {
         const script = 'echo begun; sleep 1000';
         const running = startKubectl(cluster, exec('--', 'sh', '-c', script));
         const direct = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);
         await new Promise((resolve) => running.child.stdout?.once('data', resolve));
         await rig.containerd.kill9();
-        // Without a status; over SPDY kubectl takes that for a good end, whatever kubelet there is.
+        // Without a status; over SPDY kubectl treats that as success, with any kubelet.
         await running.ended;
         const { code, output } = await direct.ended;
         expect({ code, status: output[3] ?? '' }).toEqual({ code: 1006, status: '' });

@@ -1,6 +1,6 @@
-// With cgroupDriver systemd the slices of pods are units of systemd: asked for over a real D-Bus daemon, with a systemd
-// behind it that keeps units, since a test machine's own is not to be touched. The cgroups of the slices are real;
-// the containers run beside them, since the runtime's own driver is not systemd here, too.
+// With cgroupDriver systemd the slices of pods are systemd units, requested over a real D-Bus daemon from a fake systemd,
+// since the machine's own must not be touched. The cgroups of the slices are real; the containers run beside them, since
+// the runtime's own driver is not systemd here.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FakeSystemd } from '../test/fakes/fake-systemd.ts';
 import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
@@ -25,7 +25,7 @@ describe.skipIf(why !== undefined)(
     let rig: Rig;
     let kubelet: Kubelet;
     const own = new TestPods(() => kubelet);
-    /** The rig's name as a slice; a dash would be another level. */
+    /** The rig's name as a slice, without dashes, which would be another level. */
     let top: string;
 
     beforeAll(async () => {
@@ -46,7 +46,7 @@ describe.skipIf(why !== undefined)(
       await bus.close();
     });
 
-    /** Where the runtime was told to put a container. */
+    /** The cgroup path in the OCI spec of a container. */
     async function cgroupsPathOf(containerId: string): Promise<string | undefined> {
       const { info } = await rig.cri.containerStatus({ containerId, verbose: true });
       const seen = JSON.parse(info['info'] ?? '{}') as {
@@ -65,7 +65,7 @@ describe.skipIf(why !== undefined)(
         expect(systemd.units.get(`${top}-kubepods-${name}.slice`)).toMatchObject({ Wants: [kubepods] });
     });
 
-    test('a pod is a slice with its amounts, its container is meant for it; afterwards the slice is gone', async () => {
+    test('a pod is a slice with its limits that its container names, and the slice is removed with the pod', async () => {
       const amounts = { cpu: '250m', memory: '32Mi' };
       const resources = { requests: { cpu: '100m' }, limits: amounts };
       const pod = await own.start(
@@ -84,15 +84,15 @@ describe.skipIf(why !== undefined)(
       });
       const path = `/${top}.slice/${top}-kubepods.slice/${top}-kubepods-burstable.slice/${unit}`;
       const id = containerIdOf(pod);
-      // As a runtime takes it that makes a scope of systemd for each container: slice, prefix, name.
+      // The form for runtimes that create a systemd scope per container: slice, prefix, name.
       expect(await cgroupsPathOf(id)).toBe(`${unit}:cri-containerd:${id}`);
       expect(kernel.amount(path, 'cpu.cfs_quota_us')).toBe('25000');
       own.remove('one');
       await waitFor(() => !systemd.units.has(unit), 'the unit to be stopped');
-      await waitFor(() => cgroupFolders(path).length === 0, 'its cgroups to be gone');
+      await waitFor(() => cgroupFolders(path).length === 0, 'its cgroups to be removed');
     });
 
-    test('a bus that is started again is found again', async () => {
+    test('reconnects to a restarted bus', async () => {
       leave();
       await bus.stop();
       await bus.start();

@@ -1,5 +1,5 @@
-// Unit files of common distributions start the built kubelet unchanged, with the very paths and ports they name, on a
-// node of their own; a static pod in the folder they name runs.
+// Unit files of common distributions start the built kubelet unchanged, with their own paths and ports, on a private node; a
+// static pod in their manifest directory runs.
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
@@ -17,17 +17,17 @@ import { claimWorkspace } from './rig/workspace.ts';
 import { manifest } from './support/manifest.ts';
 import { PrivateNode, type UnitProcess } from './support/private-node.ts';
 
-/** Unit files name no cgroup of the rig's: pods lie below this one, at the top of every hierarchy. */
+/** Unit files do not use the rig's cgroup: pods are below this one, at the root of every hierarchy. */
 const podCgroup = '/kubepods.slice';
 
-/** Where that of k3s wants the kubelet. */
+/** The cgroup of the kubelet in the unit file of k3s. */
 const kubeletCgroup = '/k3s';
 
-/** That the unit files give the node. */
+/** Node addresses in the unit files. */
 const addresses = ['192.168.1.10/32', '10.0.0.4/32', 'fd00::4/128', '10.0.1.2/32'];
 
-/** Where the unit files, and the kubelet by default, keep what is theirs. */
-const places = [
+/** Paths of the unit files and of the kubelet's defaults. */
+const paths = [
   '/etc/kubernetes',
   '/etc/eks',
   '/run/containerd/containerd.sock',
@@ -39,9 +39,9 @@ const places = [
   '/var/log/pods',
 ];
 
-/** What is there on the host. */
+/** The existing files at these paths on the host. */
 function onHost(): readonly (readonly string[])[] {
-  return places.map((path) => (existsSync(path) ? [path, String(lstatSync(path).mtimeMs)] : [path]));
+  return paths.map((path) => (existsSync(path) ? [path, String(lstatSync(path).mtimeMs)] : [path]));
 }
 
 describeOnRig('unit files', () => {
@@ -57,14 +57,14 @@ describeOnRig('unit files', () => {
     node = new PrivateNode(workspace, addresses);
     await node.start();
     rig = await node.startRig();
-    // The unit files leave cgroups to systemd, which this place may not have.
+    // The unit files delegate cgroups to systemd, which this machine may not have.
     mkdirSync(node.outside('/run/systemd'), { recursive: true });
     await systemd.serve(node.outside('/run/systemd/private'));
   });
   afterAll(async () => {
     await rig.stop();
     await node.stop();
-    // A node that runs pods keeps its own.
+    // A machine that runs pods keeps its own.
     if (!hadPods) removeCgroups(podCgroup);
     removeCgroups(kubeletCgroup);
     await systemd.close();
@@ -75,7 +75,7 @@ describeOnRig('unit files', () => {
     await rig.removeAllPods();
   });
 
-  /** A cluster whose API server is not there. */
+  /** A cluster whose API server is unreachable. */
   const authority = new TestAuthority();
   const unreachable = (nodeName: string): string =>
     kubeconfigText({
@@ -84,7 +84,7 @@ describeOnRig('unit files', () => {
       client: nodeCertificate(authority, nodeName),
     });
 
-  /** The socket of the rig's containerd, where the unit file looks for one. */
+  /** Links the socket of the rig's containerd at the path of the unit file. */
   const runtimeAt = (path: string): void => {
     mkdirSync(dirname(node.outside(path)), { recursive: true });
     rmSync(node.outside(path), { force: true });
@@ -105,7 +105,7 @@ describeOnRig('unit files', () => {
     expect(kubelet.running, kubelet.log.text()).toBe(true);
   };
 
-  /** Its container; the unit files close the port that would tell more. */
+  /** Waits for the container in the runtime, since the unit files disable the read-only port. */
   const untilRuns = async (podName: string): Promise<{ readonly id: string; readonly uid: string }> =>
     waitFor(async () => {
       const { containers } = await rig.cri.listContainers({
@@ -125,11 +125,11 @@ describeOnRig('unit files', () => {
 
   const ends = async (): Promise<void> => {
     expect(await kubelet.stop()).toEqual({ code: 0, signal: null });
-    // There is no API server in this place, which is told; nothing else went wrong.
+    // Only the unreachable API server is reported as an error.
     expect(errors().filter((line) => !line.includes('ECONNREFUSED'))).toEqual([]);
   };
 
-  test('kubeadm: config.yaml and the flags of its unit and environment files', async () => {
+  test('kubeadm: config.yaml with the flags of its unit and environment files', async () => {
     runtimeAt('/run/containerd/containerd.sock');
     node.write('/etc/kubernetes/pki/ca.crt', authority.cert);
     node.write('/run/systemd/resolve/resolv.conf', 'nameserver 192.0.2.53\nsearch unit.example\n');
@@ -140,7 +140,7 @@ describeOnRig('unit files', () => {
     expect([...systemd.units.keys()]).toContain(`kubepods-besteffort-pod${uid.replaceAll('-', '_')}.slice`);
     expect(readdirSync(node.outside('/var/lib/kubelet/pods'))).toEqual([uid]);
     expect(readdirSync(node.outside('/var/log/pods'))).toEqual([`default_${podName}_${uid}`]);
-    // The cluster's resolver first, what the file that the configuration names says after it.
+    // The cluster's DNS first, then the configured resolv.conf.
     expect(await inContainer(id, 'cat', '/etc/resolv.conf')).toEqual([
       'search default.svc.cluster.local svc.cluster.local cluster.local unit.example',
       'nameserver 10.96.0.10',
@@ -149,7 +149,7 @@ describeOnRig('unit files', () => {
     await ends();
   });
 
-  test('k3s: a long line of flags with a folder of drop-ins, some flags old', async () => {
+  test('k3s: a long line of flags, some of them deprecated, with a drop-in directory', async () => {
     runtimeAt('/run/k3s/containerd/containerd.sock');
     node.write('/var/lib/rancher/k3s/agent/pod-manifests/edge.json', JSON.stringify(manifest('edge')));
     const serving = authority.issue({ commonName: 'edge-1', hosts: ['edge-1'], usage: 'server' });
@@ -164,7 +164,7 @@ describeOnRig('unit files', () => {
     await ends();
   });
 
-  test('EKS: a JSON file with drop-ins and a credential provider; it names no folder for static pods', async () => {
+  test('EKS: a JSON file with drop-ins and a credential provider, without a manifest directory', async () => {
     runtimeAt('/run/containerd/containerd.sock');
     const program = '/etc/eks/image-credential-provider/ecr-credential-provider';
     node.write(program, '#!/bin/sh\n');
@@ -175,7 +175,7 @@ describeOnRig('unit files', () => {
     await ends();
   });
 
-  test('nothing of it reached the host', () => {
+  test('nothing was written on the host', () => {
     expect(onHost()).toEqual(before);
   });
 });

@@ -1,6 +1,5 @@
-// Volumes of the built command when something outside is wrong: a server that never answers, a runtime that cannot do what is
-// asked for; and mounts that are seen from one side of a volume to the other. There is no server here: the machine's mount
-// command is a stand-in, which binds a directory for one server and never ends for another.
+// Volumes with external faults: an unresponsive server, a runtime without a required feature; and mount propagation. There
+// is no NFS server: the mount command is replaced by one that binds a directory for one server and hangs for another.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -25,7 +24,7 @@ import {
 import { untilNoTraces } from './support/pod-traces.ts';
 import { TestPods } from './support/test-pods.ts';
 
-describeOnRig('volumes in trouble', () => {
+describeOnRig('volume faults', () => {
   let rig: Rig;
   let kubelet: Kubelet;
   const own = new TestPods(() => kubelet);
@@ -66,9 +65,9 @@ esac
   ];
   const podMounts = (pod: Pod): readonly string[] => mountsBelow(join(kubelet.rootDir, 'pods', uidOf(pod)));
 
-  test('a server that never answers: its pod waits and says for what, others go on, and its end still comes', async () => {
+  test('an unresponsive server delays only its pod, which reports the volume and can still end', async () => {
     own.write('hung', manifest('hung', { volumes: nfs('never'), containers: reading(exitsOnTerm) }));
-    await waitFor(() => running().length > 0, 'the mount command to be run', 30_000);
+    await waitFor(() => running().length > 0, 'the mount command to run', 30_000);
     const served = await own.start(
       'served',
       manifest('served', { volumes: nfs('files'), containers: reading(`cat /v/file; ${exitsOnTerm}`) }),
@@ -84,32 +83,32 @@ esac
     own.remove('hung');
     await untilNoPod(kubelet, 'hung');
     await untilNoTraces(rig, kubelet, hung);
-    await waitFor(() => running().length === 0, 'the mount command to be gone');
+    await waitFor(() => running().length === 0, 'the mount command to exit');
     own.remove('served');
     await untilNoTraces(rig, kubelet, served);
     expect([podMounts(hung), podMounts(served)]).toEqual([[], []]);
-    // What the server has is the server's.
+    // The files of the server are untouched.
     expect(readdirSync(exported())).toEqual(['file']);
   });
 
-  test('the kubelet is killed while a mount hangs: the next life ends the pod all the same', async () => {
+  test('a kubelet restarted after a kill during a hung mount ends the pod', async () => {
     own.write('cut', manifest('cut', { volumes: nfs('never'), containers: reading(exitsOnTerm) }));
     const before = running().length;
-    await waitFor(() => running().length > before, 'the mount command to be run', 30_000);
+    await waitFor(() => running().length > before, 'the mount command to run', 30_000);
     const cut = await untilPod(kubelet, 'cut', 'waiting', ({ phase }) => phase === 'Pending');
     await kubelet.kill9();
     own.remove('cut');
     await kubelet.start();
-    // Nobody but the directory knows of it any more: it is cleared as that of a pod nobody knows.
+    // Only the pod's directory is left, which is removed like that of any orphaned pod.
     await waitFor(
       () => !existsSync(join(kubelet.rootDir, 'pods', uidOf(cut))),
-      'its directory to go',
+      'its directory to be removed',
       90_000,
     );
     for (const pid of running()) process.kill(Number(pid), 'SIGKILL');
   }, 150_000);
 
-  test('mounts of the host come into a container that asks for them, and its own come out', async () => {
+  test('mount propagation: HostToContainer and Bidirectional', async () => {
     const shared = join(kubelet.rootDir, 'shared');
     mkdirSync(shared);
     const volumes = [{ name: 'v', hostPath: { path: shared } }];
@@ -143,7 +142,7 @@ esac
     writeFileSync(join(shared, 'in/there'), '');
     await waitFor(
       () => existsSync(join(shared, 'unseen')),
-      'each container to see what it asked for',
+      'each container to see the propagated mounts',
       30_000,
     );
     expect(existsSync(join(shared, 'out/here'))).toBe(true);
@@ -163,7 +162,7 @@ esac
     return containerStatus(seen).state?.waiting?.message ?? '';
   };
 
-  test('recursively read-only: refused where the runtime cannot, done without where it need not be', async () => {
+  test('recursive read-only mounts are rejected without runtime support if Enabled, and plain read-only if IfPossible', async () => {
     const pod = (name: string, recursiveReadOnly: string): Pod =>
       manifest(name, {
         volumes: [{ name: 'v', emptyDir: {} }],
@@ -173,7 +172,7 @@ esac
         }),
       });
     const [handler] = (await rig.cri.status({})).runtimeHandlers;
-    // This rig's containerd knows nothing of it; a newer one does, and then nothing is refused.
+    // This containerd may not support it; a newer one does, and then the pod runs.
     if (handler?.features?.recursiveReadOnlyMounts !== true)
       expect(await refusedAs('must', pod('must', 'Enabled'), 'CreateContainerConfigError')).toBe(
         'failed to resolve recursive read-only mode: volume "v" requested recursive read-only mode, but it is not supported by the runtime',
@@ -183,7 +182,7 @@ esac
     expect(await untilLogged(kubelet, may, 1)).toEqual(['read-only']);
   });
 
-  test('an image as a volume: mounted, or not started without it where the runtime knows of none', async () => {
+  test('an image volume is mounted, or its pod does not start if the runtime lacks support', async () => {
     const volumes = [{ name: 'v', image: { reference: rig.images.busybox, pullPolicy: 'IfNotPresent' } }];
     own.write(
       'image',
@@ -193,11 +192,11 @@ esac
     const seen = await untilContainer(
       kubelet,
       'image',
-      'to run or to be refused',
+      'to run or to be rejected',
       ({ ready, state }) => ready || state?.waiting?.reason === ended,
     );
     const { ready, state } = containerStatus(seen);
-    // This rig's containerd takes the empty host path for a directory to make; the Go kubelet sends it the same request.
+    // This containerd treats the empty host path as a directory to create; the Go kubelet sends the same request.
     if (!ready) expect(state?.waiting?.message).toContain('failed to mkdir ""');
   });
 });

@@ -1,5 +1,5 @@
-// Volumes whose content and kind come from the cluster, on real mounts, devices and containers: objects that are missing, come,
-// change and go; a token that is refused; claims that lead to block devices; a kubelet that is killed again and again meanwhile.
+// Volumes with content from the cluster, on real mounts, devices and containers: missing and changing objects, a rejected
+// token request, claims of block devices, and a repeatedly killed kubelet.
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -48,14 +48,14 @@ describeOnRig('volumes from the cluster', () => {
       .list('events', 'default')
       .filter((event) => event.reason === reason)
       .map(({ message }) => message);
-  const untilTold = async (reason: string, text: string): Promise<void> =>
+  const untilEvent = async (reason: string, text: string): Promise<void> =>
     void (await waitFor(
       () => messages(reason).some((message) => message?.includes(text)),
       `an event ${reason}: ${text}`,
       60_000,
     ));
 
-  test('a ConfigMap that is missing, appears, changes and disappears; a sub-path keeps its first content', async () => {
+  test('a volume follows a ConfigMap that is missing, appears, changes and disappears; a sub-path keeps its first content', async () => {
     const volumeMounts = [
       { name: 'v', mountPath: '/v' },
       { name: 'v', mountPath: '/part', subPath: 'k' },
@@ -64,7 +64,7 @@ describeOnRig('volumes from the cluster', () => {
       volumes: [{ name: 'v', configMap: { name: 'cm' } }],
       containers: [container('main', exitsOnTerm, { volumeMounts })],
     });
-    await untilTold('FailedMount', 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found');
+    await untilEvent('FailedMount', 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found');
     expect(existsSync(volumeDir(created, 'configmap', 'v'))).toBe(false);
     putConfig('one');
     const pod = await cluster.untilReady('follower');
@@ -75,27 +75,27 @@ describeOnRig('volumes from the cluster', () => {
     cluster.double.objects.delete('configmaps', 'default', 'cm');
     putConfig('three');
     await waitFor(async () => (await inContainer(pod, 'cat /v/k')) === 'three', 'the file to follow', 30_000);
-    const told = (): number =>
+    const eventCount = (): number =>
       cluster.double.objects
         .list('events', 'default')
         .reduce((sum, { count = 1, reason }) => sum + (reason === 'FailedMount' ? count : 0), 0);
-    const before = told();
+    const before = eventCount();
     cluster.double.objects.delete('configmaps', 'default', 'cm');
-    await waitFor(() => told() > before, 'the disappearance to be told', 60_000);
+    await waitFor(() => eventCount() > before, 'an event about the missing ConfigMap', 60_000);
     expect(await inContainer(pod, 'cat /v/k')).toBe('three');
     await end('follower');
     putConfig('one');
   });
 
-  test('secrets and tokens lie in memory, their files are their owner’s, and none of them is logged', async () => {
+  test('secrets and tokens are in memory, with restricted modes, and not logged', async () => {
     const word = 'a-very-secret-word';
     cluster.double.objects.create('secrets', {
       metadata: { name: 'hush', namespace: 'default' },
       data: { word: Buffer.from(word).toString('base64') },
     });
-    const refused = { verb: 'create', resource: 'serviceaccounts', subresource: 'token' } as const;
-    // For longer than an authorizer may lag behind: five attempts for each of the pod's two tokens.
-    cluster.double.faults.fail(refused, { code: 403, times: 12 });
+    const tokenRequests = { verb: 'create', resource: 'serviceaccounts', subresource: 'token' } as const;
+    // More than an authorizer's lag explains: five attempts for each of the pod's two tokens.
+    cluster.double.faults.fail(tokenRequests, { code: 403, times: 12 });
     create('keeper', {
       securityContext: { runAsUser: 1000, fsGroup: 2000 },
       volumes: [
@@ -114,13 +114,13 @@ describeOnRig('volumes from the cluster', () => {
         }),
       ],
     });
-    await untilTold('FailedMount', 'MountVolume.SetUp failed for volume "own"');
+    await untilEvent('FailedMount', 'MountVolume.SetUp failed for volume "own"');
     const pod = await cluster.untilReady('keeper');
-    const looked = await inContainer(
+    const listing = await inContainer(
       pod,
       'cat /hush/word; echo; stat -L -c "%a %u %g" /hush/word /own/token; id -u',
     );
-    expect(looked).toBe(`${word}\n440 0 2000\n640 1000 2000\n1000\n`);
+    expect(listing).toBe(`${word}\n440 0 2000\n640 1000 2000\n1000\n`);
     const token = readFileSync(join(volumeDir(pod, 'projected', 'own'), 'token'), 'utf8');
     const table = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
     for (const [plugin, name] of [
@@ -131,9 +131,9 @@ describeOnRig('volumes from the cluster', () => {
         expect.stringContaining(' - tmpfs tmpfs '),
       ]);
     await end('keeper');
-    const said = kubelet.log.lines().join('\n');
+    const logText = kubelet.log.lines().join('\n');
     for (const secret of [word, Buffer.from(word).toString('base64'), token])
-      expect(said).not.toContain(secret);
+      expect(logText).not.toContain(secret);
   });
 
   const claim = (name: string, spec: object): void => {
@@ -147,7 +147,7 @@ describeOnRig('volumes from the cluster', () => {
     objects.create('persistentvolumes', { metadata: { name }, spec: { claimRef, ...spec } });
   };
 
-  test('a claim leads to a block device, as it is and with its file system', async () => {
+  test('a claim provides a block device, raw and with a file system', async () => {
     const image = join(rig.workspace.dir, 'disk.img');
     writeFileSync(image, 'written on the disk\n');
     truncateSync(image, 16 * 1024 * 1024);
@@ -168,7 +168,7 @@ describeOnRig('volumes from the cluster', () => {
       );
       await inContainer(raw, 'dd if=/dev/zero of=/dev/xvda bs=4096 count=4 2>/dev/null');
       await end('raw');
-      // Nothing is on it any more: it gets a file system.
+      // It is empty now, so it is formatted.
       create('formatted', {
         securityContext: { fsGroup: 2000 },
         volumes: uses('formatted'),
@@ -181,7 +181,7 @@ describeOnRig('volumes from the cluster', () => {
       await kubelet.start();
       await end('formatted');
       const plugins = join(kubelet.rootDir, 'plugins');
-      await waitFor(() => mountsBelow(plugins).length === 0, 'the device to be let go of', 60_000);
+      await waitFor(() => mountsBelow(plugins).length === 0, 'the device to be released', 60_000);
       const loops = await mustRun('losetup', ['-n', '-O', 'NAME,BACK-FILE']);
       expect(loops.split('\n').filter((line) => line.includes(rig.workspace.dir))).toHaveLength(1);
     } finally {
@@ -189,7 +189,7 @@ describeOnRig('volumes from the cluster', () => {
     }
   });
 
-  test('killed again and again while pods start: nothing is mounted twice, nothing is left', async () => {
+  test('repeated kills while pods start mount nothing twice and leave nothing behind', async () => {
     const names = Array.from({ length: 8 }, (_, at) => `cut-${at}`);
     const volumes = [
       { name: 'disk', emptyDir: {} },
@@ -202,7 +202,7 @@ describeOnRig('volumes from the cluster', () => {
       create(name, { volumes, containers: [container('main', exitsOnTerm, { volumeMounts })] }),
     );
     const podsDir = join(kubelet.rootDir, 'pods');
-    // At moments that differ: as soon as so many mounts are there.
+    // At different moments: after this number of mounts.
     for (const count of [1, 5, 9]) {
       await waitFor(() => mountsBelow(podsDir).length >= count, `${count} mounts`, {
         timeoutMs: 60_000,
@@ -214,7 +214,7 @@ describeOnRig('volumes from the cluster', () => {
     for (const name of names) await cluster.untilReady(name);
     const mounts = mountsBelow(podsDir);
     expect(mounts.length).toBe(new Set(mounts).size);
-    // Memory, secret and the token of the service account, for each.
+    // Each pod has a memory volume, a secret and a service account token.
     expect(mounts).toHaveLength(3 * names.length);
     for (const name of names) cluster.double.objects.delete('pods', 'default', name);
     for (const name of names) await cluster.untilGone(name);
@@ -223,9 +223,9 @@ describeOnRig('volumes from the cluster', () => {
       [...cluster.double.watches]
         .map(({ type }) => type.plural)
         .filter((plural) => plural === 'configmaps' || plural === 'secrets');
-    await waitFor(() => watched().length === 0, 'nobody to watch what no pod refers to', 60_000);
+    await waitFor(() => watched().length === 0, 'the watches of unreferenced objects to end', 60_000);
     const left = (): readonly string[] =>
       readdirSync(podsDir).filter((uid) => pods.some(({ metadata }) => metadata?.uid === uid));
-    await waitFor(() => left().length === 0, 'their directories to go', 60_000);
+    await waitFor(() => left().length === 0, 'their directories to be removed', 60_000);
   }, 240_000);
 });

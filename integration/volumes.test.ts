@@ -1,5 +1,5 @@
-// Volumes on real mounts and containers: what a container finds in them, what is left when its pod has ended, what a killed
-// kubelet finds again, and what a container cannot reach through a sub-path.
+// Volumes on real mounts and containers: their content, their removal, their recovery after a kill of the kubelet, and
+// containment of sub-paths.
 import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { containerIdOf, uidOf, untilContainer, untilRunning } from './support/po
 import { untilNoTraces } from './support/pod-traces.ts';
 import { useNode } from './support/suite-node.ts';
 
-/** Every line of it is what one kind of volume gives to who runs in the container. */
+/** Prints one line per kind of volume. */
 const look = `
 cat /labels/labels; echo
 cat /all/name; echo
@@ -33,7 +33,7 @@ describeOnRig('volumes', () => {
 
   beforeAll(async () => {
     mkdirSync(hostDirectory());
-    // The container is not root's.
+    // The container does not run as root.
     chmodSync(hostDirectory(), 0o777);
   });
 
@@ -91,7 +91,7 @@ describeOnRig('volumes', () => {
       ],
     });
 
-  test('every kind is there when the container starts, and gone when the pod has ended', async () => {
+  test('every kind of volume is mounted when the container starts, and removed when the pod has ended', async () => {
     const before = await own.start('full', full('full'));
     const lines = seenBy('full');
     expect(await untilLogged(kubelet, before, lines.length)).toEqual(lines);
@@ -104,11 +104,11 @@ describeOnRig('volumes', () => {
     own.remove('full');
     await untilNoTraces(rig, kubelet, before);
     expect(podMounts(before)).toEqual([]);
-    // What belongs to the machine stays.
+    // Files of the host stay.
     expect(readFileSync(join(hostDirectory(), 'written'), 'utf8')).toBe('from-the-container\n');
   });
 
-  test('a killed kubelet finds its mounts again: nothing is mounted twice, nothing restarts, nothing is left', async () => {
+  test('a restarted kubelet finds its mounts: nothing is mounted twice, restarted or left behind', async () => {
     const before = await own.start('kept', full('kept'));
     const lines = seenBy('kept');
     await untilLogged(kubelet, before, lines.length);
@@ -124,7 +124,7 @@ describeOnRig('volumes', () => {
     expect(podMounts(before)).toEqual([]);
   });
 
-  test('a link that leads out of its volume is not mounted, and the node is not told about', async () => {
+  test('a sub-path that is a link out of its volume is not mounted, and reveals nothing about the node', async () => {
     const volumeMounts = [{ name: 'shared', mountPath: '/shared' }];
     own.write(
       'escape',

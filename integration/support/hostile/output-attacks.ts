@@ -170,7 +170,7 @@ export const outputAttacks: readonly Attack[] = [
   {
     name: 'garbage as termination messages of containers',
     pods: () => [
-      hostilePod('messages', {
+      hostilePod('message-texts', {
         restartPolicy: 'Never',
         containers: fillerNames.flatMap((filler) => [
           // An empty line costs the runtime forty bytes of log.
@@ -182,7 +182,7 @@ export const outputAttacks: readonly Attack[] = [
       }),
     ],
     check: async (target) => {
-      const { status } = await target.untilEnded('messages');
+      const { status } = await target.untilEnded('message-texts');
       for (const { state } of status?.containerStatuses ?? [])
         expect(Buffer.byteLength(state?.terminated?.message ?? '')).toBeLessThanOrEqual(4_096 * 3);
     },
