@@ -1,4 +1,5 @@
-// Joining a cluster with a bootstrap token and renewing certificates, with the API server double as approver and signer.
+// Joining a cluster with a bootstrap token and renewing certificates, with the API server double as approver and
+// signer.
 import { existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';

@@ -1,5 +1,5 @@
-// The node's wall clock is stepped by an hour while pods run: running pods are not affected, waits keep their duration, and
-// terminations take their normal time.
+// The node's wall clock is stepped by an hour while pods run: running pods are not affected, waits keep their duration,
+// and terminations take their normal time.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';

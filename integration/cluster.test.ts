@@ -1,4 +1,5 @@
-// A node in a cluster: the built command, a real containerd, and the API server double with the Node authorizer enabled.
+// A node in a cluster: the built command, a real containerd, and the API server double with the Node authorizer
+// enabled.
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { busyboxImage } from './rig/images.ts';

@@ -1,5 +1,5 @@
-// Modes and owners of every file and directory that the kubelet creates, under any umask: its own directories, those of a
-// static pod and of a pod with every kind of volume, logs and certificates. A path that is not in the table fails the
+// Modes and owners of every file and directory that the kubelet creates, under any umask: its own directories, those of
+// a static pod and of a pod with every kind of volume, logs and certificates. A path that is not in the table fails the
 // test, so that a change that adds a file has to state its mode and owner.
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

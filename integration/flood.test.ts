@@ -1,7 +1,7 @@
-// Unauthenticated clients flood the kubelet's secure and read-only ports in many ways. Meanwhile the kubelet responds to
-// every request of the API server, does not block its event loop, keeps its memory bounded, keeps a probed pod ready and
-// renews its lease.
-// Without the limits of src/edge/http/http-limits.ts one of these floods blocks the event loop for 29 s and takes 1.4 GiB.
+// Unauthenticated clients flood the kubelet's secure and read-only ports in many ways. Meanwhile the kubelet responds
+// to every request of the API server, does not block its event loop, keeps its memory bounded, keeps a probed pod ready
+// and renews its lease. Without the limits of src/edge/http/http-limits.ts one of these floods blocks the event loop
+// for 29 s and takes 1.4 GiB.
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
 import { slowness } from './rig/wait.ts';

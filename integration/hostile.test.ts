@@ -1,6 +1,6 @@
 // Hostile pods beside a normal one: whatever a pod prints, writes, serves or requests, the kubelet's event loop is not
-// blocked, its memory stays bounded, the neighbour stays ready, the lease is renewed, nothing outside the pod is read or
-// changed, and a deleted pod leaves nothing behind.
+// blocked, its memory stays bounded, the neighbour stays ready, the lease is renewed, nothing outside the pod is read
+// or changed, and a deleted pod leaves nothing behind.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Attack } from './support/hostile/attack.ts';

@@ -1,5 +1,5 @@
-// The secure port of the built command over TLS, with the API server double for reviews: authentication, responses, changing
-// certificates and rights, and hostile clients.
+// The secure port of the built command over TLS, with the API server double for reviews: authentication, responses,
+// changing certificates and rights, and hostile clients.
 import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';

@@ -1,5 +1,5 @@
-// Image pulls: credentials of the node and of a credential provider, pull records, and failures of registries, providers
-// and the kubelet.
+// Image pulls: credentials of the node and of a credential provider, pull records, and failures of registries,
+// providers and the kubelet.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';

@@ -59,7 +59,7 @@ describeOnRig('kubelet restart', () => {
     return held;
   };
 
-  test('a kill at any moment after a manifest appeared starts its pod once and affects no running pod', async () => {
+  test('a pod is started once over a kill of the kubelet at any moment after its manifest appeared', async () => {
     const whole = new Map<string, RuntimePod>();
     await kubelet.start();
     for (const delayMs of [20, 60, 100, 150, 200, 250, 300, 350, 400, 600]) {
@@ -80,7 +80,7 @@ describeOnRig('kubelet restart', () => {
     for (const [name, held] of whole) expect(await untilWhole(name)).toEqual(held);
   });
 
-  test('repeated kills while several pods start start each of them once', async () => {
+  test('several pods are each started once over repeated kills of the kubelet', async () => {
     const names = ['p1', 'p2', 'p3', 'p4'];
     await kubelet.start();
     for (const name of names) kubelet.writeManifest(name, manifest(name, two));

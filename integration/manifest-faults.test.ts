@@ -1,5 +1,5 @@
-// Invalid manifests of all kinds: each yields one log line with file and reason, other pods keep running, and a corrected
-// file starts its pod.
+// Invalid manifests of all kinds: each yields one log line with file and reason, other pods keep running, and a
+// corrected file starts its pod.
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
   'half a document': { put: json('bad').slice(0, 90), reason: /./ },
   'a dangling link': { put: (path) => symlinkSync('/no/such/file', path), reason: /dangling link/ },
-  'a link to itself': { put: (path) => symlinkSync(path, path), reason: /circle/ },
+  'a link to itself': { put: (path) => symlinkSync(path, path), reason: /too many levels of symbolic links/ },
   'a pipe without a writer': {
     put: async (path) => void (await mustRun('mkfifo', [path])),
     reason: /not a regular file/,

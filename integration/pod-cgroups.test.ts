@@ -1,5 +1,5 @@
-// The kernel enforces the resources of pods: cgroup files for all three QoS classes, for the class cgroups and for all pods
-// together.
+// The kernel enforces the resources of pods: cgroup files for all three QoS classes, for the class cgroups and for all
+// pods together.
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';

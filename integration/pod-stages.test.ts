@@ -1,5 +1,5 @@
-// Stages of a pod: init containers in order, sidecars beside them, hooks and order of the termination, and a kubelet killed
-// in the middle of a stage.
+// Stages of a pod: init containers in order, sidecars beside them, hooks and order of the termination, and a kubelet
+// killed in the middle of a stage.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import type { Container, ContainerStatus, Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';

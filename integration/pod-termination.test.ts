@@ -1,5 +1,5 @@
-// Terminations and replacements of pods: removed, edited, moved, killed from outside. A pod leaves nothing behind, and its
-// successor starts only after its end.
+// Terminations and replacements of pods: removed, edited, moved, killed from outside. A pod leaves nothing behind, and
+// its successor starts only after its end.
 import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';

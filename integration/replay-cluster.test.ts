@@ -1,5 +1,5 @@
-// The recorded pods that need a cluster, on a real containerd: each reaches the state that it had under the Go kubelet, with
-// the same events, and ends when it is deleted.
+// The recorded pods that need a cluster, on a real containerd: each reaches the state that it had under the Go kubelet,
+// with the same events, and ends when it is deleted.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';

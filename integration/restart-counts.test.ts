@@ -1,5 +1,5 @@
-// Restart counts under churn, while the kubelet is repeatedly killed at any moment of starts. No container crashes, so none
-// may have a restart.
+// Restart counts under churn, while the kubelet is repeatedly killed at any moment of starts. No container crashes, so
+// none may have a restart.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { criAnnotations, criLabels } from '../src/api/cri/labels.ts';

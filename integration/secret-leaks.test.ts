@@ -1,5 +1,5 @@
-// Canary secrets on every path into the kubelet, at the highest verbosity and with failures on each path, do not appear in
-// the kubelet's output: log, events, statuses, HTTP pages and files.
+// Canary secrets on every path into the kubelet, at the highest verbosity and with failures on each path, do not appear
+// in the kubelet's output: log, events, statuses, HTTP pages and files.
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

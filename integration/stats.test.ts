@@ -1,5 +1,5 @@
-// Stats of real containers: CPU, memory, network and disk in the summary and in metrics, also while the runtime does not
-// respond.
+// Stats of real containers: CPU, memory, network and disk in the summary and in metrics, also while the runtime does
+// not respond.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PodJson, Summary } from '../src/stats/summary/summary.ts';
 import { type ParsedFamily, parsePrometheusText, sampleOf } from '../test/clients/prometheus-text.ts';

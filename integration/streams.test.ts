@@ -1,5 +1,5 @@
-// exec, attach, cp, port-forward and run: by kubectl through the API server double, which authenticates to the kubelet by a
-// certificate, and by WebSocket to the secure port.
+// exec, attach, cp, port-forward and run: by kubectl through the API server double, which authenticates to the kubelet
+// by a certificate, and by WebSocket to the secure port.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// With cgroupDriver systemd the slices of pods are systemd units, requested over a real D-Bus daemon from a fake systemd,
-// since the machine's own must not be touched. The cgroups of the slices are real; the containers run beside them, since
-// the runtime's own driver is not systemd here.
+// With cgroupDriver systemd the slices of pods are systemd units, requested over a real D-Bus daemon from a fake
+// systemd, since the machine's own must not be touched. The cgroups of the slices are real; the containers run beside
+// them, since the runtime's own driver is not systemd here.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FakeSystemd } from '../test/fakes/fake-systemd.ts';
 import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';

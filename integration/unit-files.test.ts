@@ -1,5 +1,5 @@
-// Unit files of common distributions start the built kubelet unchanged, with their own paths and ports, on a private node; a
-// static pod in their manifest directory runs.
+// Unit files of common distributions start the built kubelet unchanged, with their own paths and ports, on a private
+// node; a static pod in their manifest directory runs.
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';

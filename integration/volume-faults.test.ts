@@ -1,5 +1,6 @@
-// Volumes with external faults: an unresponsive server, a runtime without a required feature; and mount propagation. There
-// is no NFS server: the mount command is replaced by one that binds a directory for one server and hangs for another.
+// Volumes with external faults: an unresponsive server, a runtime without a required feature; and mount propagation.
+// There is no NFS server: the mount command is replaced by one that binds a directory for one server and hangs for
+// another.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// Volumes with content from the cluster, on real mounts, devices and containers: missing and changing objects, a rejected
-// token request, claims of block devices, and a repeatedly killed kubelet.
+// Volumes with content from the cluster, on real mounts, devices and containers: missing and changing objects, a
+// rejected token request, claims of block devices, and a repeatedly killed kubelet.
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// Starts a rig with one pod, prints its workspace, and keeps it until it is killed. For tests of the leftovers of a kill.
+// Starts a rig with one pod, prints its workspace, and keeps it until it is killed. For tests of the leftovers of a
+// kill.
 import { startRig } from './rig.ts';
 import { runPod } from './run-pod.ts';
 

@@ -1,4 +1,5 @@
-// Kernel settings that a kubelet changes at its start: the values from before the first rig are restored after the last.
+// Kernel settings that a kubelet changes at its start: the values from before the first rig are restored after the
+// last.
 // Invariant: the file with the values is written once, by the first rig, and removed when they are restored.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// An image registry on loopback: the pull half of the OCI distribution API, with the authentication schemes of registries
-// and injected faults, which apply in order.
+// An image registry on loopback: the pull half of the OCI distribution API, with the authentication schemes of
+// registries and injected faults, which apply in order.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,5 @@
-// A hostile network client in a process of its own: floods one port in one way for a limited time, then prints its counts
-// as JSON. HTTP/2 frames are prebuilt bytes, so that the client costs little and the server's work dominates.
+// A hostile network client in a process of its own: floods one port in one way for a limited time, then prints its
+// counts as JSON. HTTP/2 frames are prebuilt bytes, so that the client costs little and the server's work dominates.
 //
 //   node flooder.mjs SHAPE PORT SECONDS [FROM-ADDRESS | many [CONNECTIONS]]
 //

@@ -1,5 +1,5 @@
-// The NFS server of this machine's kernel, for one test file: exports one directory on loopback, and can be blocked by the
-// firewall. There is one such server per kernel, so no other process may use it at the same time.
+// The NFS server of this machine's kernel, for one test file: exports one directory on loopback, and can be blocked by
+// the firewall. There is one such server per kernel, so no other process may use it at the same time.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { findProgram } from '../rig/prerequisites.ts';

@@ -1,5 +1,5 @@
-// The notify socket of systemd for a service of Type=notify: a datagram socket that collects the received states in order.
-// Node has no Unix datagram sockets, so the socket is created by system calls and polled.
+// The notify socket of systemd for a service of Type=notify: a datagram socket that collects the received states in
+// order. Node has no Unix datagram sockets, so the socket is created by system calls and polled.
 import { waitFor } from '../rig/wait.ts';
 
 const unix = 1;

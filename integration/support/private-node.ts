@@ -1,6 +1,6 @@
-// A private node for unit files with fixed paths and ports: mount and network namespaces in which /var/lib, /var/log and
-// /run are empty and /etc is a copy. Nothing written there reaches the host, and all of it ends with the last process of
-// the namespaces, which the kernel kills when this process ends.
+// A private node for unit files with fixed paths and ports: mount and network namespaces in which /var/lib, /var/log
+// and /run are empty and /etc is a copy. Nothing written there reaches the host, and all of it ends with the last
+// process of the namespaces, which the kernel kills when this process ends.
 // Invariant: only a process that has left the host's mount namespace mounts anything.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// The state that a recorded pod must reach on a real containerd. Not compared: restarts beyond the recording, and the state
-// of earlier containers, since they depend on timing.
+// The state that a recorded pod must reach on a real containerd. Not compared: restarts beyond the recording, and the
+// state of earlier containers, since they depend on timing.
 import { expect } from 'vitest';
 import type { ContainerStatus, PodStatus } from '../../src/api/k8s/types.ts';
 import { recordedStates } from '../../test/replay/compare.ts';

@@ -1,5 +1,5 @@
-// A proxy between a kubelet and the real runtime that injects faults: calls that hang until they are released, calls that
-// fail. All other calls pass unchanged.
+// A proxy between a kubelet and the real runtime that injects faults: calls that hang until they are released, calls
+// that fail. All other calls pass unchanged.
 import { join } from 'node:path';
 import { criLabels } from '../../src/api/cri/labels.ts';
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
@@ -60,7 +60,9 @@ class StallingCri {
     return answer;
   }
 
-  /** A predicate for requests of the pod of this name: by its name, or by the ID of one of its containers or sandboxes. */
+  /**
+   * A predicate for requests of the pod of this name: by its name, or by the ID of one of its containers or sandboxes.
+   */
   async about(podName: string): Promise<(request: unknown) => boolean> {
     const labelSelector = { [criLabels.podName]: podName };
     const [sandboxes, containers] = await Promise.all([

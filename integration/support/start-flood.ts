@@ -1,4 +1,5 @@
-// Runs hostile network clients (flooder.ts) as processes. Each exits by itself after its time, even if its parent is dead.
+// Runs hostile network clients (flooder.ts) as processes. Each exits by itself after its time, even if its parent is
+// dead.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setPriority } from 'node:os';

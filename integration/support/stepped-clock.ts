@@ -1,5 +1,5 @@
-// The wall clock of one kubelet process, which a test can step while it runs, by libfaketime. The monotonic clock is not
-// affected, as on a machine whose clock is set.
+// The wall clock of one kubelet process, which a test can step while it runs, by libfaketime. The monotonic clock is
+// not affected, as on a machine whose clock is set.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,5 @@
-// A rig with one running kubelet for all tests of a suite: call in the body of `describeOnRig`, which the hooks belong to.
+// A rig with one running kubelet for all tests of a suite: call in the body of `describeOnRig`, which the hooks belong
+// to.
 import { afterAll, afterEach, beforeAll, beforeEach, onTestFailed } from 'vitest';
 import type { Kubelet, KubeletOptions } from '../rig/kubelet.ts';
 import { type Rig, startRig } from '../rig/rig.ts';

@@ -6,7 +6,9 @@ import type { ClusterObjects } from './cluster-objects.ts';
 import { type RequestContent, readRequest } from './pki.ts';
 
 export interface CertificateOptions {
-  /** Decides a request; `wait` leaves it to another approver. By default and for undefined: the rules of a real cluster. */
+  /**
+   * Decides a request; `wait` leaves it to another approver. By default and for undefined: the rules of a real cluster.
+   */
   readonly decide?: (csr: CertificateSigningRequest) => 'approve' | 'deny' | 'wait' | undefined;
   /** The longest validity of a signed certificate. Default: one year. */
   readonly seconds?: number;

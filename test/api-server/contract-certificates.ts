@@ -1,5 +1,5 @@
-// The contract of certificate signing requests of kubelets, on the double and on a real server with kubeadm's grants and
-// running controllers.
+// The contract of certificate signing requests of kubelets, on the double and on a real server with kubeadm's grants
+// and running controllers.
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { CertificateSigningRequest } from '../../src/api/k8s/types.ts';

@@ -1,5 +1,5 @@
-// Runs the contract on the double: without sockets, and with the client's own transport over HTTPS, HTTP/2 and HTTP/1.1.
-// integration/api-server-contract.test.ts runs it on real servers.
+// Runs the contract on the double: without sockets, and with the client's own transport over HTTPS, HTTP/2 and
+// HTTP/1.1. integration/api-server-contract.test.ts runs it on real servers.
 import { realClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { parseKubeconfig } from '../../src/edge/apiserver/kubeconfig.ts';

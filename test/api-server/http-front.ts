@@ -115,7 +115,10 @@ function userOf(request: AnyRequest): User | undefined {
   return { name: String(subject['CN']), groups: [...[subject['O'] ?? []].flat(), 'system:authenticated'] };
 }
 
-/** Whether the certificate is expired or signed by another authority: a real server rejects it even beside a valid token. */
+/**
+ * Whether the certificate is expired or signed by another authority: a real server rejects it even beside a valid
+ * token.
+ */
 function hasBadCertificate(request: AnyRequest): boolean {
   const socket = request.socket as Partial<TLSSocket>;
   if (socket.authorized !== false || socket.getPeerCertificate === undefined) return false;

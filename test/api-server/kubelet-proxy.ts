@@ -1,8 +1,8 @@
-// Proxies logs, exec, attach, port-forward and get --raw …/nodes/NAME/proxy/… to the kubelet of the node, on the kubelet's
-// port, with the server's client certificate.
+// Proxies logs, exec, attach, port-forward and get --raw …/nodes/NAME/proxy/… to the kubelet of the node, on the
+// kubelet's port, with the server's client certificate.
 // Upstream: pkg/registry/core/{pod,node}/rest and apimachinery/pkg/util/proxy.
-// Invariant: a real server translates the newest WebSocket protocols into SPDY; the double rejects them, so that kubectl
-// falls back to SPDY. Protocols that runtimes speak are passed through, as older servers do.
+// Invariant: a real server translates the newest WebSocket protocols into SPDY; the double rejects them, so that
+// kubectl falls back to SPDY. Protocols that runtimes speak are passed through, as older servers do.
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
@@ -36,7 +36,10 @@ export class KubeletProxy {
   readonly #secure: boolean;
   readonly #host: string | undefined;
 
-  /** `client`: the certificate that authenticates the server to the kubelet; `host`: the kubelets' address, if not their node's. */
+  /**
+   * `client`: the certificate that authenticates the server to the kubelet; `host`: the kubelets' address, if not their
+   * node's.
+   */
   constructor(
     client: KeyPair | undefined,
     options: { readonly secure?: boolean; readonly host?: string } = {},

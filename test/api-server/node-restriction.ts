@@ -1,4 +1,5 @@
-// NodeRestriction: what a node may write into the objects it has access to. Upstream: plugin/pkg/admission/noderestriction.
+// NodeRestriction: what a node may write into the objects it has access to. Upstream:
+// plugin/pkg/admission/noderestriction.
 import { isDeepStrictEqual } from 'node:util';
 import type { CertificateSigningRequest, Node, Pod } from '../../src/api/k8s/types.ts';
 import { podReferences } from '../../src/api/pod/pod-references.ts';

@@ -1,4 +1,5 @@
-// Lists with selectors, in pages and at revisions. Upstream: apiserver/pkg/storage/etcd3 (GetList) and its continue tokens.
+// Lists with selectors, in pages and at revisions. Upstream: apiserver/pkg/storage/etcd3 (GetList) and its continue
+// tokens.
 import { matchesFields } from '../../src/api/k8s/field-selector.ts';
 import { parseLabelSelector } from '../../src/api/k8s/label-selector-text.ts';
 import { matchesLabels } from '../../src/api/k8s/labels.ts';

@@ -298,7 +298,10 @@ function objectWrite(hasStatus: boolean, before: StoredObject, given: StoredObje
   return { ...after, metadata: { ...metadata, generation: metadata.generation + 1 } };
 }
 
-/** Applies the status and the metadata that the server does not own: kubelets write node labels and annotations this way. */
+/**
+ * Applies the status and the metadata that the server does not own: kubelets write node labels and annotations this
+ * way.
+ */
 function statusWrite(before: StoredObject, given: StoredObject): StoredObject {
   const metadata = keptMetadata(before.metadata, given.metadata);
   if (before.kind === 'Pod' && before.metadata.ownerReferences !== undefined) {

@@ -1,4 +1,5 @@
-// Short notation for tables of the pod action decider: pods by container names, observations by container, actions as text.
+// Short notation for tables of the pod action decider: pods by container names, observations by container, actions as
+// text.
 import { expect, test } from 'vitest';
 import type { Container, Pod, ResourceRequirements } from '../../src/api/k8s/types.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../../src/api/pod/observed.ts';

@@ -77,7 +77,10 @@ const conversations = [
   ]),
 ];
 
-/** Blocks that no encoder emits: indexes beyond the tables, endless integers and lengths, invalid Huffman codes, odd fields. */
+/**
+ * Blocks that no encoder emits: indexes beyond the tables, endless integers and lengths, invalid Huffman codes, odd
+ * fields.
+ */
 const oddBlocks = [
   Buffer.from([0x80]),
   Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),

@@ -1,4 +1,5 @@
-// An attacker in a process of its own: swaps directories and files for symbolic links that lead outside, as fast as it can.
+// An attacker in a process of its own: swaps directories and files for symbolic links that lead outside, as fast as it
+// can.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 

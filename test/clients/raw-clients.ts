@@ -1,5 +1,6 @@
-// Clients that write raw bytes to a listener and keep their end open, for fuzz tests of the ports. The server must close
-// every connection: the client only reads, and after the server's FIN it writes until the server has closed the socket.
+// Clients that write raw bytes to a listener and keep their end open, for fuzz tests of the ports. The server must
+// close every connection: the client only reads, and after the server's FIN it writes until the server has closed the
+// socket.
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import * as fc from 'fast-check';

@@ -1,5 +1,6 @@
 // ContainerStatus and ListContainers of the fake runtime.
-// Invariant: as in containerd, the list has the image reference of the create request, the status has its tag and digest.
+// Invariant: as in containerd, the list has the image reference of the create request, the status has its tag and
+// digest.
 import type {
   Container,
   ContainerStatus,

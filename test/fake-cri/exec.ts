@@ -1,5 +1,6 @@
 // ExecSync of the fake runtime: a second process in a container, with the container's files and its own output.
-// Invariant: as in containerd, the timeout kills the command and fails with an error of its own; the container keeps running.
+// Invariant: as in containerd, the timeout kills the command and fails with an error of its own; the container keeps
+// running.
 import {
   ContainerState,
   type ExecSyncRequest,

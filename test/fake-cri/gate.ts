@@ -1,6 +1,6 @@
 // The gate that every call of the fake runtime passes: faults, deadline, abort signal, record.
-// Invariants: a call settles exactly once; when its caller aborts or the runtime stops, its pending work is aborted too,
-// and work that has not begun never begins.
+// Invariants: a call settles exactly once; when its caller aborts or the runtime stops, its pending work is aborted
+// too, and work that has not begun never begins.
 import { setMaxListeners } from 'node:events';
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
 import type { Clock, Timer } from '../../src/base/clock.ts';

@@ -1,5 +1,6 @@
 // Cgroups in memory: their settings and processes.
-// Invariant: as in the kernel, a cgroup with processes in it or below it cannot be removed, and a missing one cannot be written.
+// Invariant: as in the kernel, a cgroup with processes in it or below it cannot be removed, and a missing one cannot be
+// written.
 import type { CgroupName, CgroupSettings, Cgroups } from '../../src/api/ports/cgroups.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 

@@ -1,6 +1,6 @@
-// A Clock that only a test advances. Timers fire by due time (if equal, by creation), each in a turn of its own with all
-// resulting promises settled before the next one, like real timers.
-// The wall clock is the monotonic one plus an offset that only stepWall() changes.
+// A Clock that only a test advances. Timers fire by due time (if equal, by creation), each in a turn of its own with
+// all resulting promises settled before the next one, like real timers. The wall clock is the monotonic one plus an
+// offset that only stepWall() changes.
 import { type Clock, checkDelay, sleepWith, type Timer } from '../../src/base/clock.ts';
 
 interface Pending {

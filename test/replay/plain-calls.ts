@@ -1,4 +1,5 @@
-// The CRI requests of our kubelet in the form of the recordings: a path per field, without defaults, IDs numbered in order.
+// The CRI requests of our kubelet in the form of the recordings: a path per field, without defaults, IDs numbered in
+// order.
 import { isObject } from '../../src/base/guards.ts';
 import type { CallRecord } from '../fake-cri/gate.ts';
 import type { Fields } from './recording.ts';
@@ -162,7 +163,9 @@ interface EnvVariable {
   readonly value?: Uint8Array | string;
 }
 
-/** Sorted, since upstream keeps variables in a map. Those of the one service of the cluster are replaced by a marker. */
+/**
+ * Sorted, since upstream keeps variables in a map. Those of the one service of the cluster are replaced by a marker.
+ */
 function plainEnvs(envs: readonly EnvVariable[]): readonly string[] {
   const lines = envs.map(({ key, value }) => `${key}=${envText(value)}`);
   const own = lines

@@ -1,5 +1,5 @@
-// A node with one pod whose container log is a file in a temporary directory, and the handler of `kubectl logs`, for tests
-// and benchmarks of reading logs. Everything but the pod is real.
+// A node with one pod whose container log is a file in a temporary directory, and the handler of `kubectl logs`, for
+// tests and benchmarks of reading logs. Everything but the pod is real.
 import { mkdirSync } from 'node:fs';
 import { appendFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

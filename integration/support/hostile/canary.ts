@@ -1,6 +1,6 @@
 // Files of the node that no pod may read or change: a secret, and a tree with various modes and owners.
-// Invariant: until the inspection only an attacker opens these files, so a changed access time means that a file was read.
-// All access times are set far into the past, since file systems update such times on the next read.
+// Invariant: until the inspection only an attacker opens these files, so a changed access time means that a file was
+// read. All access times are set far into the past, since file systems update such times on the next read.
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,

@@ -1,5 +1,5 @@
-// Attacks by files: huge files, links, FIFOs and devices in place of the kubelet's own files, trees that are hard to walk,
-// and directories that become links while the kubelet removes them.
+// Attacks by files: huge files, links, FIFOs and devices in place of the kubelet's own files, trees that are hard to
+// walk, and directories that become links while the kubelet removes them.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';

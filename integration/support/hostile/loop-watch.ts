@@ -1,7 +1,7 @@
 // Measures how long the kubelet's own work blocks its event loop, by the kubelet's metrics.
 // Invariant: time in which the main thread was runnable without a CPU is discounted, and so is more than the thread has
-// run. So a busy machine does not fail a test, and a kubelet that computes for too long does, however busy the machine. A
-// kubelet that blocks in a system call instead is detected by its missing responses.
+// run. So a busy machine does not fail a test, and a kubelet that computes for too long does, however busy the machine.
+// A kubelet that blocks in a system call instead is detected by its missing responses.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kubelet } from '../../rig/kubelet.ts';

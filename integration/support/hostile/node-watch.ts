@@ -1,5 +1,5 @@
-// Measures the impact of a hostile pod on the rest of the node: the neighbour's readiness and restarts, the node's lease,
-// the kubelet's event loop and memory, and the canary files.
+// Measures the impact of a hostile pod on the rest of the node: the neighbour's readiness and restarts, the node's
+// lease, the kubelet's event loop and memory, and the canary files.
 // Invariant: observes every status of the neighbour and every renewal of the lease, not samples.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -6,7 +6,9 @@ import { type SocketExec, webSocketExec } from '../streams.ts';
 import type { Attack } from './attack.ts';
 import { hostile, hostilePod, type Target } from './target.ts';
 
-/** The most that fits into one message of the runtime, whose limit is 16 MiB; larger messages never reach the kubelet. */
+/**
+ * The most that fits into one message of the runtime, whose limit is 16 MiB; larger messages never reach the kubelet.
+ */
 const outputBytes = 16 * 1024 * 1024 - 1024;
 /** The longest message that upstream truncates to, with some margin. */
 const messageLimit = 12 * 1024;

@@ -1,5 +1,5 @@
-// The node under attack: a real containerd, the built kubelet, the API server double, and a neighbour pod that is probed
-// every second. Helpers for attacks to create pods, to query the kubelet as an administrator, and to wait.
+// The node under attack: a real containerd, the built kubelet, the API server double, and a neighbour pod that is
+// probed every second. Helpers for attacks to create pods, to query the kubelet as an administrator, and to wait.
 // Invariant: recover() restores the state after start(), whatever an attack did to the kubelet.
 import { Agent, request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
@@ -246,7 +246,9 @@ export class Target {
     return new TextDecoder().decode(answer.stdout);
   }
 
-  /** After a successful attack: starts a new kubelet on an empty node, so that the next attack is measured on its own. */
+  /**
+   * After a successful attack: starts a new kubelet on an empty node, so that the next attack is measured on its own.
+   */
   async recover(): Promise<void> {
     await this.watch.stop();
     await this.kubelet.kill9();

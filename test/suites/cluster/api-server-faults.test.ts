@@ -1,5 +1,5 @@
-// A node whose API server is down, busy, flooded or loses its history: running pods are not affected, and all statuses are
-// reported afterwards.
+// A node whose API server is down, busy, flooded or loses its history: running pods are not affected, and all statuses
+// are reported afterwards.
 import { expect, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { type ClusterWorld, readyOf, startCluster } from '../../simulate/cluster-world.ts';

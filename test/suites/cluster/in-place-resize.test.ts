@@ -1,4 +1,5 @@
-// In-place resize of running pods in memory: requested at the API server, admitted, actuated and reported by the kubelet.
+// In-place resize of running pods in memory: requested at the API server, admitted, actuated and reported by the
+// kubelet.
 import { expect, onTestFinished, test } from 'vitest';
 import type { Container, PodCondition } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';

@@ -1,5 +1,5 @@
-// Joining a cluster with a bootstrap token and rotating the client certificate, over HTTPS to the API server double, with real
-// files and keys.
+// Joining a cluster with a bootstrap token and rotating the client certificate, over HTTPS to the API server double,
+// with real files and keys.
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

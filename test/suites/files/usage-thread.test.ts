@@ -1,5 +1,5 @@
-// The thread that measures large directory trees, built as in production: its figures equal those of the walk in the main
-// thread, it does not block the event loop, and aborted calls and crashed threads are handled.
+// The thread that measures large directory trees, built as in production: its figures equal those of the walk in the
+// main thread, it does not block the event loop, and aborted calls and crashed threads are handled.
 import { link, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,10 @@ import { UsageThread } from '../../../src/edge/volumes/usage/usage-thread-client
 import { VolumeFiles } from '../../../src/edge/volumes/volume-files.ts';
 import { checkLeaks, type LeakCheck, threads } from '../../leaks/leaks.ts';
 
-/** Responds at once, except for a path with `dead` in it: there it hangs, like a call to the file system of a dead server. */
+/**
+ * Responds at once, except for a path with `dead` in it: there it hangs, like a call to the file system of a dead
+ * server.
+ */
 const hanging = `
 import { parentPort, workerData } from 'node:worker_threads';
 const state = new Int32Array(workerData);

@@ -1,5 +1,5 @@
-// Memory settings in CRI requests on cgroup v2. The values are those of a Go kubelet v1.34 for the same pods, except for
-// the size of the node.
+// Memory settings in CRI requests on cgroup v2. The values are those of a Go kubelet v1.34 for the same pods, except
+// for the size of the node.
 import { expect, onTestFinished, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';

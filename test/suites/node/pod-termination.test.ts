@@ -1,4 +1,5 @@
-// Termination of pods, on the fake clock: deletion, kills by the node, deadlines, shortened grace periods, hooks, order.
+// Termination of pods, on the fake clock: deletion, kills by the node, deadlines, shortened grace periods, hooks,
+// order.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Container, Pod } from '../../../src/api/k8s/types.ts';
 import { asPodUid } from '../../../src/api/pod/pod-ref.ts';

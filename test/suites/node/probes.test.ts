@@ -1,4 +1,5 @@
-// Probes on a whole kubelet, on the fake clock: their effect on status, restarts and readiness, also over kubelet restarts.
+// Probes on a whole kubelet, on the fake clock: their effect on status, restarts and readiness, also over kubelet
+// restarts.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Container, PodStatus, Probe } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';

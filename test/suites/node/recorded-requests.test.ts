@@ -1,5 +1,5 @@
-// CRI requests are equal to those of the Go kubelet for the same pods. The fixture holds recorded manifests and requests,
-// without times and the fields that every container has; field names are those of the CRI.
+// CRI requests are equal to those of the Go kubelet for the same pods. The fixture holds recorded manifests and
+// requests, without times and the fields that every container has; field names are those of the CRI.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -174,7 +174,9 @@ async function containerOf(
   return ContainerConfig.fromPartial(config as ContainerConfig);
 }
 
-/** In the recordings the order of variables is Go's map order, and the name of the termination message file is random. */
+/**
+ * In the recordings the order of variables is Go's map order, and the name of the termination message file is random.
+ */
 function comparable({ envs, image, mounts, ...rest }: ContainerConfig): object {
   return {
     ...rest,

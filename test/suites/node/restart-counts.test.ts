@@ -1,5 +1,5 @@
-// Restart counts over kubelets that are killed in the middle of a start, on the fake clock: only a container that ran and
-// exited increments the count.
+// Restart counts over kubelets that are killed in the middle of a start, on the fake clock: only a container that ran
+// and exited increments the count.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ContainerStatus } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';

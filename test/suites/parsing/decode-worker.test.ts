@@ -1,5 +1,5 @@
-// The thread that decodes large manifests, built as in production: it does not block the event loop, and calls that take
-// too long, need too much memory or crash are handled.
+// The thread that decodes large manifests, built as in production: it does not block the event loop, and calls that
+// take too long, need too much memory or crash are handled.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -115,7 +115,9 @@ async function latenessMs(work: () => Promise<unknown>): Promise<number> {
   return latestMs;
 }
 
-/** Decoded in the main thread, these manifests would block it for seconds; a busy machine alone delays timers by less. */
+/**
+ * Decoded in the main thread, these manifests would block it for seconds; a busy machine alone delays timers by less.
+ */
 const unnoticedMs = 500;
 
 /** The best of a few rounds: on a busy machine any round may be delayed for other reasons. */

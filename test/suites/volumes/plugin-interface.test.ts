@@ -1,5 +1,6 @@
-// The whole interface of volume plugins, by a plugin that uses all of it like a vendor's driver: attached by controllers,
-// staged once per node, published to each pod, as a directory or as a block device. Also local block devices.
+// The whole interface of volume plugins, by a plugin that uses all of it like a vendor's driver: attached by
+// controllers, staged once per node, published to each pod, as a directory or as a block device. Also local block
+// devices.
 import { setMaxListeners } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { PersistentVolumeSpec, Pod } from '../../../src/api/k8s/types.ts';

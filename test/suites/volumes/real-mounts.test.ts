@@ -1,4 +1,5 @@
-// Volumes on real directories and mounts, without containers: taking over the state of a Go kubelet, and many pods at once.
+// Volumes on real directories and mounts, without containers: taking over the state of a Go kubelet, and many pods at
+// once.
 
 import { execFileSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
