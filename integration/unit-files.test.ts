@@ -171,7 +171,12 @@ describeOnRig('unit files', () => {
     chmodSync(node.outside(program), 0o755);
     node.write('/etc/kubernetes/pki/ca.crt', authority.cert);
     await start(eks);
-    expect(warnings()).toEqual([expect.stringContaining('--register-with-taints')]);
+    expect(warnings()).toEqual([
+      expect.stringContaining('--register-with-taints'),
+      expect.stringContaining('"evictionHard"'),
+      expect.stringContaining('"shutdownGracePeriod"'),
+      expect.stringContaining('"shutdownGracePeriodCriticalPods"'),
+    ]);
     await ends();
   });
 
