@@ -93,9 +93,9 @@ function findProcesses(workspace: RigWorkspace, traces: Traces): readonly Proces
     if (pid === process.pid) return false;
     const [program = '', ...args] = commandLine(pid);
     const name = basename(program);
-    const said = plugins.has(name) ? environment(pid) : programs.has(name) ? args : [];
+    const commandText = plugins.has(name) ? environment(pid) : programs.has(name) ? args : [];
     return (
-      said.some((word) => word.includes(`${workspace.dir}/`)) ||
+      commandText.some((word) => word.includes(`${workspace.dir}/`)) ||
       cgroupsOf(pid).includes(`:/${workspace.name}/`)
     );
   });

@@ -34,11 +34,11 @@ export async function flood(options: FloodOptions): Promise<FloodCounts> {
     killSignal: 'SIGKILL',
   });
   const closed = once(child, 'close');
-  const said = text(child.stdout);
+  const output = text(child.stdout);
   await once(child, 'spawn');
   if (child.pid !== undefined) setPriority(child.pid, 10);
   await closed;
-  const counts = await said;
+  const counts = await output;
   if (child.exitCode !== 0 || counts === '')
     throw new Error(`the flooder exited with ${child.exitCode ?? child.signalCode} and printed '${counts}'`);
   return JSON.parse(counts) as FloodCounts;
