@@ -132,11 +132,11 @@ const cases: readonly (readonly [string, { path?: string; before?: Step; change:
     'the target of a linked file is written in place',
     {
       before: async () => {
-        await mkdir(join(root, 'elsewhere'));
-        await writeFile(join(root, 'elsewhere/a'), '1');
-        await symlink('../elsewhere/a', join(root, 'm/a'));
+        await mkdir(join(root, 'other'));
+        await writeFile(join(root, 'other/a'), '1');
+        await symlink('../other/a', join(root, 'm/a'));
       },
-      change: () => writeFile(join(root, 'elsewhere/a'), '2'),
+      change: () => writeFile(join(root, 'other/a'), '2'),
     },
   ],
   [
