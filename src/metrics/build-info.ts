@@ -1,4 +1,4 @@
-// The labels of kubernetes_build_info. Labels that only a Go build has are empty.
+// The labels of kubernetes_build_info. Labels that apply only to a Go build are empty.
 export function buildInfo(input: {
   readonly version: string;
   readonly major: number;

@@ -5,7 +5,7 @@ import { startComponent } from '../base/component.ts';
 import { Metrics } from '../base/metrics.ts';
 import { ClusterMetrics } from './cluster-metrics.ts';
 
-test('the times of the start are written once, mirror pods are counted when asked', async () => {
+test('sets the start-up durations once, and counts mirror pods at each scrape', async () => {
   const state = { nowMs: 61_000, mirrors: 2 };
   let node: Node | undefined;
   const registry = new Metrics();

@@ -1,5 +1,6 @@
-// Metrics of a node in a cluster: status updates, mirror pods, and how long the node took to become Ready. Upstream:
-// pkg/kubelet/metrics and pkg/kubelet/util/node_startup_latency_tracker.go. Invariant: the start-up durations are set once.
+// Metrics of a node in a cluster: status updates, mirror pods, and the time until the node became Ready.
+// Invariant: the start-up durations are set once.
+// Upstream: pkg/kubelet/metrics and pkg/kubelet/util/node_startup_latency_tracker.go.
 import { isNodeReady } from '../api/k8s/node-ready.ts';
 import type { Node } from '../api/k8s/types.ts';
 import type { Subscribable } from '../base/channel.ts';
@@ -18,31 +19,31 @@ interface ClusterMetricsDeps {
 }
 
 const startUpHelp = {
-  pre_kubelet: 'From starting the machine until the kubelet started.',
-  pre_registration: 'From starting the kubelet until it first tried to register the node.',
-  registration: 'From first trying to register the node until it was registered.',
-  post_registration: 'From registering the node until it was ready.',
+  pre_kubelet: 'Time from the boot of the machine to the start of the kubelet.',
+  pre_registration: 'Time from the start of the kubelet to its first attempt to register the node.',
+  registration: 'Time from the first attempt to register the node to its registration.',
+  post_registration: 'Time from the registration of the node until it was Ready.',
 } as const;
 
 type StartUpPart = keyof typeof startUpHelp;
 
 export class ClusterMetrics {
   readonly #deps: ClusterMetricsDeps;
-  readonly #beganMs: number;
+  readonly #startMs: number;
   readonly #statusSync;
   readonly #parts: Readonly<Record<StartUpPart, Gauge<never>>>;
   readonly #total;
-  #triedMs: number | undefined;
+  #attemptedMs: number | undefined;
   #registeredMs: number | undefined;
   #isReady = false;
 
   constructor(deps: ClusterMetricsDeps) {
     const { mirrorPods, registry } = deps;
     this.#deps = deps;
-    this.#beganMs = deps.clock.now();
+    this.#startMs = deps.clock.now();
     this.#statusSync = registry.histogram({
       name: 'kubelet_pod_status_sync_duration_seconds',
-      help: 'How long a pod status waited until the API server had it.',
+      help: 'Time from the change of a pod status until the API server accepted it.',
       buckets: syncBuckets,
     });
     const part = (name: StartUpPart): Gauge<never> =>
@@ -55,7 +56,7 @@ export class ClusterMetrics {
     };
     this.#total = registry.gauge({
       name: 'kubelet_node_startup_duration_seconds',
-      help: 'From starting the machine until the node was ready.',
+      help: 'Time from the boot of the machine until the node was Ready.',
     });
     const mirrors = registry.gauge({
       name: 'kubelet_mirror_pods',
@@ -64,16 +65,16 @@ export class ClusterMetrics {
     registry.onCollect(() => mirrors.set({}, mirrorPods()));
   }
 
-  /** The node is about to be registered or updated. */
+  /** Called before each attempt to register or update the node. */
   attempting(): void {
-    this.#triedMs ??= this.#deps.clock.now();
+    this.#attemptedMs ??= this.#deps.clock.now();
   }
 
   observeStatusSync(seconds: number): void {
     this.#statusSync.observe({}, seconds);
   }
 
-  /** Measures the node's way to Ready by what the API server shows of it. */
+  /** Measures the time to Ready by the Node object in the API. */
   follow(ownNode: { get(): Node | undefined; readonly changed: Subscribable<void> }): Component {
     return reaction('node-start-metrics', [
       on(ownNode.changed, () => {
@@ -94,11 +95,11 @@ export class ClusterMetrics {
   }
 
   #registered(nowMs: number): void {
-    const triedMs = this.#triedMs ?? nowMs;
+    const attemptedMs = this.#attemptedMs ?? nowMs;
     const bootedMs = this.#deps.bootedAtMs;
     this.#registeredMs = nowMs;
-    if (bootedMs > 0) this.#parts.pre_kubelet.set({}, (this.#beganMs - bootedMs) / 1000);
-    this.#parts.pre_registration.set({}, (triedMs - this.#beganMs) / 1000);
-    this.#parts.registration.set({}, (nowMs - triedMs) / 1000);
+    if (bootedMs > 0) this.#parts.pre_kubelet.set({}, (this.#startMs - bootedMs) / 1000);
+    this.#parts.pre_registration.set({}, (attemptedMs - this.#startMs) / 1000);
+    this.#parts.registration.set({}, (nowMs - attemptedMs) / 1000);
   }
 }

@@ -21,7 +21,7 @@ test.each([
   );
 });
 
-test('programs that know credentials', () => {
+test('records duration, errors and configuration of credential provider plugins', () => {
   const metrics = new Metrics();
   const images = new ImageMetrics(metrics);
   images.observePlugin('ecr', 0.2, false);

@@ -1,11 +1,11 @@
-// What pulls cost, and the programs that know credentials for them. Upstream: pkg/kubelet/metrics and
-// pkg/credentialprovider/plugin/metrics.go, whose names, labels and buckets these are.
+// Metrics of image pulls and of credential provider plugins. Names, labels and buckets are upstream's.
+// Upstream: pkg/kubelet/metrics and pkg/credentialprovider/plugin/metrics.go.
 import type { Metrics } from '../base/metrics.ts';
 
 const mebibyte = 1024 * 1024;
 const gibibyte = 1024 * mebibyte;
 
-/** Sizes above these, largest first. */
+/** Lower bounds (exclusive), largest first. */
 const sizeLabels: readonly (readonly [number, string])[] = [
   [100 * gibibyte, 'GT100GB'],
   [60 * gibibyte, '60GB-100GB'],
@@ -30,24 +30,24 @@ export class ImageMetrics {
   constructor(metrics: Metrics) {
     this.#pulls = metrics.histogram({
       name: 'kubelet_image_pull_duration_seconds',
-      help: 'How long image pulls took, waiting included, by size of the image.',
+      help: 'Duration of image pulls, including waiting, by size of the image.',
       labels: ['image_size_in_bytes'],
       buckets: [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
     });
     this.#pluginDurations = metrics.histogram({
       name: 'kubelet_credential_provider_plugin_duration',
-      help: 'How long credential provider programs ran, in seconds, by program.',
+      help: 'Duration of credential provider plugins, in seconds, by plugin.',
       labels: ['plugin_name'],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     });
     this.#pluginErrors = metrics.counter({
       name: 'kubelet_credential_provider_plugin_errors_total',
-      help: 'Runs of credential provider programs that failed, by program.',
+      help: 'Failed runs of credential provider plugins, by plugin.',
       labels: ['plugin_name'],
     });
     this.#pluginConfig = metrics.gauge({
       name: 'kubelet_credential_provider_config_info',
-      help: 'The hash of the credential provider configuration, as a label; always 1.',
+      help: 'The hash of the credential provider configuration; always 1.',
       labels: ['hash'],
     });
   }

@@ -20,7 +20,7 @@ const samples = (from: KubeletMetrics, name: string): string[] =>
     .split('\n')
     .filter((line) => line.startsWith(name));
 
-test('calls to the runtime are counted, timed, and counted again when they fail', () => {
+test('counts and times runtime operations, and counts failures', () => {
   const it = metrics();
   it.observeRuntime({ operation: 'list_containers', seconds: 0.004 });
   it.observeRuntime({ operation: 'list_containers', seconds: 0.02, error: new Error('x') });
@@ -42,7 +42,7 @@ test('calls to the runtime are counted, timed, and counted again when they fail'
   expect(durations).toHaveLength(15);
 });
 
-test('relists are timed', () => {
+test('times relists', () => {
   const it = metrics();
   it.pleg.observeRelist(0.3);
   expect(samples(it, 'kubelet_pleg_relist_duration_seconds_')).toContain(
@@ -50,17 +50,17 @@ test('relists are timed', () => {
   );
 });
 
-test('what the node holds is counted when it is asked for', () => {
-  const wanted: { source: string }[] = [];
+test('counts pods and containers at each scrape', () => {
+  const desired: { source: string }[] = [];
   const pods = new Map<string, { sandboxes: { ready: boolean }[]; containers: { state: string }[] }>();
-  const it = metrics({ desired: { all: () => wanted }, observed: { all: () => pods } });
+  const it = metrics({ desired: { all: () => desired }, observed: { all: () => pods } });
   const counts = (): string[] => samples(it, 'kubelet_desired').concat(samples(it, 'kubelet_running'));
   expect(counts()).toEqual([
     'kubelet_desired_pods{static=""} 0',
     'kubelet_desired_pods{static="true"} 0',
     'kubelet_running_pods 0',
   ]);
-  wanted.push({ source: 'file' }, { source: 'http' }, { source: 'api' });
+  desired.push({ source: 'file' }, { source: 'http' }, { source: 'api' });
   pods.set('a', { sandboxes: [{ ready: true }], containers: [{ state: 'running' }, { state: 'exited' }] });
   pods.set('b', { sandboxes: [{ ready: false }], containers: [{ state: 'exited' }] });
   expect(counts()).toEqual([
@@ -72,7 +72,7 @@ test('what the node holds is counted when it is asked for', () => {
   ]);
 });
 
-test('node and gates', () => {
+test('reports the node name and feature gates', () => {
   const it = metrics({
     gates: [
       { name: 'A', stage: 'ALPHA', enabled: false },

@@ -1,5 +1,6 @@
-// The kubelet's own metrics: what it does with the runtime and what it holds. Upstream: pkg/kubelet/metrics.
-// Owns the registry. Invariant: names, types, labels and buckets are upstream's, so that dashboards go on working.
+// The kubelet's own metrics: runtime operations, pods and containers, and the groups of the other files. Owns the registry.
+// Invariant: names, types, labels and buckets are upstream's, so that dashboards keep working.
+// Upstream: pkg/kubelet/metrics.
 import type { Clock } from '../base/clock.ts';
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
 import { ImageMetrics } from './image-metrics.ts';
@@ -28,14 +29,14 @@ interface KubeletMetricsDeps {
 
 interface RuntimeObservation {
   readonly operation: string;
-  /** Of a sandbox. */
+  /** Set for sandbox operations. */
   readonly runtimeHandler?: string;
   readonly seconds: number;
   readonly error?: unknown;
 }
 
 export class KubeletMetrics {
-  /** For those whose metrics are their own affair. */
+  /** For components that register their own metrics. */
   readonly registry = new Metrics();
   readonly images = new ImageMetrics(this.registry);
   readonly volumes = new VolumeMetrics(this.registry);
@@ -46,23 +47,23 @@ export class KubeletMetrics {
   readonly podStarts: PodStartMetrics;
   readonly #operations = this.registry.counter({
     name: 'kubelet_runtime_operations_total',
-    help: 'Calls to the container runtime, by operation.',
+    help: 'Runtime operations, by operation type.',
     labels: ['operation_type'],
   });
   readonly #durations = this.registry.histogram({
     name: 'kubelet_runtime_operations_duration_seconds',
-    help: 'How long calls to the container runtime took, by operation.',
+    help: 'Duration of runtime operations, by operation type.',
     labels: ['operation_type'],
     buckets: exponentialBuckets(0.005, 2.5, 14),
   });
   readonly #errors = this.registry.counter({
     name: 'kubelet_runtime_operations_errors_total',
-    help: 'Calls to the container runtime that failed, by operation.',
+    help: 'Failed runtime operations, by operation type.',
     labels: ['operation_type'],
   });
   readonly #preemptions = this.registry.counter({
     name: 'kubelet_preemptions',
-    help: 'Pods ended to make room for critical ones, by the resource that was short.',
+    help: 'Pods preempted for critical pods, by the resource that was short.',
     labels: ['preemption_signal'],
   });
 
@@ -71,17 +72,17 @@ export class KubeletMetrics {
     this.podStarts = new PodStartMetrics(this.registry, deps.clock);
     const node = this.registry.gauge({
       name: 'kubelet_node_name',
-      help: 'The name of this node, as a label; always 1.',
+      help: 'The name of this node; always 1.',
       labels: ['node'],
     });
     node.set({ node: deps.nodeName }, 1);
     const enabled = this.registry.gauge({
       name: 'kubernetes_feature_enabled',
-      help: 'Whether a feature gate is on, by name and stage.',
+      help: 'Whether a feature gate is enabled, by name and stage.',
       labels: ['name', 'stage'],
     });
     for (const gate of deps.gates) enabled.set({ name: gate.name, stage: gate.stage }, gate.enabled ? 1 : 0);
-    this.#keepCounts(deps);
+    this.#registerCounts(deps);
   }
 
   observeRuntime(observation: RuntimeObservation): void {
@@ -106,31 +107,33 @@ export class KubeletMetrics {
     return this.registry.render();
   }
 
-  #keepCounts({ desired, observed }: KubeletMetricsDeps): void {
-    const wanted = this.registry.gauge({
+  #registerCounts({ desired, observed }: KubeletMetricsDeps): void {
+    const desiredPods = this.registry.gauge({
       name: 'kubelet_desired_pods',
-      help: 'Pods this node was given, by whether they are static.',
+      help: 'Pods assigned to this node, by whether they are static.',
       labels: ['static'],
     });
     const pods = this.registry.gauge({
       name: 'kubelet_running_pods',
-      help: 'Pods with a sandbox that is ready.',
+      help: 'Pods with a ready sandbox.',
     });
     const containers = this.registry.gauge({
       name: 'kubelet_running_containers',
-      help: 'Containers on the runtime, by state.',
+      help: 'Containers in the runtime, by state.',
       labels: ['container_state'],
     });
     this.registry.onCollect(() => {
-      const seen = [...observed.all().values()];
-      const given = desired.all();
-      const fromApi = given.filter(({ source }) => source === 'api').length;
-      wanted.set({ static: '' }, fromApi);
-      wanted.set({ static: 'true' }, given.length - fromApi);
-      pods.set({}, seen.filter(({ sandboxes }) => sandboxes.some(({ ready }) => ready)).length);
+      const observedPods = [...observed.all().values()];
+      const allDesired = desired.all();
+      const fromApi = allDesired.filter(({ source }) => source === 'api').length;
+      desiredPods.set({ static: '' }, fromApi);
+      desiredPods.set({ static: 'true' }, allDesired.length - fromApi);
+      pods.set({}, observedPods.filter(({ sandboxes }) => sandboxes.some(({ ready }) => ready)).length);
       containers.clear();
       for (const state of ['created', 'exited', 'running', 'unknown']) {
-        const count = seen.flatMap((pod) => pod.containers.filter((each) => each.state === state)).length;
+        const count = observedPods.flatMap((pod) =>
+          pod.containers.filter((each) => each.state === state),
+        ).length;
         if (count > 0) containers.set({ container_state: state }, count);
       }
     });

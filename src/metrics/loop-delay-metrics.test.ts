@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Metrics } from '../base/metrics.ts';
 import { loopDelayMetrics } from './loop-delay-metrics.ts';
 
-test('measures while the component runs, and looks back one minute', async () => {
+test('measures while the component runs, with the maximum of the last minute', async () => {
   const registry = new Metrics();
   const done: string[] = [];
   let observe: (delayMs: number) => void = () => undefined;

@@ -1,5 +1,5 @@
-// How late the kubelet's event loop is: everything in it shares one thread, so a long turn delays every pod. Independent of
-// how often it is scraped, unlike nodejs_eventloop_lag_*, and measured from the first scrape on.
+// Delay of the kubelet's event loop: everything shares one thread, so a long task delays every pod. Independent of the scrape
+// interval, unlike nodejs_eventloop_lag_*, and measured from the first scrape on.
 import type { LoopDelay } from '../api/ports/loop-delay.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -12,12 +12,12 @@ export interface LoopDelaySource extends LoopDelay {
   stop(): void;
 }
 
-const shortestMs = 10;
+const minDelayMs = 10;
 const lookBackMs = 60_000;
-/** Longer than scrapers wait between two scrapes. */
+/** Longer than any usual scrape interval. */
 const watchMs = 150_000;
 
-/** The component measures while it runs and is scraped. */
+/** The component measures while it runs and is being scraped. */
 export function loopDelayMetrics(
   registry: Metrics,
   delay: LoopDelaySource,
@@ -39,7 +39,7 @@ export function loopDelayMetrics(
   return {
     name: 'loop-delay',
     start: (signal) => {
-      delay.start((delayMs) => delays.observe({}, delayMs / 1000), shortestMs);
+      delay.start((delayMs) => delays.observe({}, delayMs / 1000), minDelayMs);
       return Promise.resolve({ stopped: untilAborted(signal).then(() => delay.stop()) });
     },
   };

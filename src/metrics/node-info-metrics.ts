@@ -1,5 +1,5 @@
-// What this kubelet and its node are, as labels and constants. Upstream: component-base/metrics/prometheus/version,
-// pkg/kubelet/kubelet_linux.go.
+// Constant metrics: the kubelet's version and the node's cgroup version. Upstream:
+// component-base/metrics/prometheus/version, pkg/kubelet/kubelet_linux.go.
 import type { Metrics } from '../base/metrics.ts';
 
 const buildLabels = [
@@ -22,13 +22,13 @@ interface NodeInfo {
 export function nodeInfoMetrics(registry: Metrics, { build, cgroupVersion }: NodeInfo): void {
   const version = registry.gauge({
     name: 'kubernetes_build_info',
-    help: 'The version of this kubelet, as labels; always 1.',
+    help: 'Build information of this kubelet; always 1.',
     labels: buildLabels,
   });
   version.set(build, 1);
   const cgroups = registry.gauge({
     name: 'kubelet_cgroup_version',
-    help: 'The version of control groups that the node has: 1 or 2.',
+    help: 'Cgroup version of the node: 1 or 2.',
   });
   cgroups.set({}, cgroupVersion);
 }

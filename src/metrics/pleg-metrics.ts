@@ -1,4 +1,4 @@
-// How the runtime is looked at: relists, and the events between them. Upstream: pkg/kubelet/metrics, set by pkg/kubelet/pleg.
+// Metrics of relists and of the runtime's event stream. Upstream: pkg/kubelet/metrics, set by pkg/kubelet/pleg.
 import type { Clock } from '../base/clock.ts';
 import { defaultBuckets, type Metrics } from '../base/metrics.ts';
 
@@ -17,33 +17,33 @@ export class PlegMetrics {
     const buckets = defaultBuckets;
     this.#relist = registry.histogram({
       name: 'kubelet_pleg_relist_duration_seconds',
-      help: 'How long a relist of the runtime took.',
+      help: 'Duration of relists.',
       buckets,
     });
     this.#interval = registry.histogram({
       name: 'kubelet_pleg_relist_interval_seconds',
-      help: 'How long after one another relists came.',
+      help: 'Interval between relists.',
       buckets,
     });
     this.#lastSeen = registry.gauge({
       name: 'kubelet_pleg_last_seen_seconds',
-      help: 'When the runtime last answered a relist, since the epoch.',
+      help: 'Time of the last successful relist in seconds since the epoch.',
     });
     registry.counter({
       name: 'kubelet_pleg_discard_events',
-      help: 'Always 0: a change is a key in a queue, and none is ever dropped.',
+      help: 'Always 0: changes are queued keys, which are never discarded.',
     });
     this.#connected = registry.counter({
       name: 'kubelet_evented_pleg_connection_success_count',
-      help: "How often the runtime's stream of events began to flow.",
+      help: "Connections of the runtime's event stream.",
     });
     this.#broken = registry.counter({
       name: 'kubelet_evented_pleg_connection_error_count',
-      help: "How often the runtime's stream of events broke.",
+      help: "Interruptions of the runtime's event stream.",
     });
     this.#latency = registry.histogram({
       name: 'kubelet_evented_pleg_connection_latency_seconds',
-      help: 'How long events of the runtime were under way.',
+      help: "Latency of the runtime's events.",
       buckets,
     });
   }
@@ -64,8 +64,8 @@ export class PlegMetrics {
     this.#broken.inc({});
   }
 
-  /** `madeAtMs` by the runtime's clock, which is the machine's. */
-  eventReceived(madeAtMs: number): void {
-    this.#latency.observe({}, Math.max((this.#clock.now() - madeAtMs) / 1000, 0));
+  /** `createdAtMs`: by the runtime's clock, which is the machine's. */
+  eventReceived(createdAtMs: number): void {
+    this.#latency.observe({}, Math.max((this.#clock.now() - createdAtMs) / 1000, 0));
   }
 }

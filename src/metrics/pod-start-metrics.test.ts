@@ -14,7 +14,7 @@ function world() {
   const clock = new FakeClock();
   const registry = new Metrics();
   const metrics = new PodStartMetrics(registry, clock);
-  const told = (name: string): readonly [count: number, sum: number] => {
+  const countAndSum = (name: string): readonly [count: number, sum: number] => {
     const families = parsePrometheusText(registry.render());
     const value = (end: string): number =>
       families.get(`kubelet_${name}`)?.samples.find((each) => each.name.endsWith(end))?.value ?? 0;
@@ -33,7 +33,7 @@ function world() {
       },
     ],
   });
-  const made = (over: Partial<Pod['spec']> = {}): Pod => {
+  const apiPod = (over: Partial<Pod['spec']> = {}): Pod => {
     const pod = aPod();
     return {
       ...pod,
@@ -41,17 +41,17 @@ function world() {
       spec: { containers: [], ...pod.spec, ...over },
     };
   };
-  return { clock, made, metrics, registry, running, told };
+  return { clock, apiPod, metrics, registry, running, countAndSum };
 }
 
-test('a pod of the API: seen, taken up, pulled for, initialised, running', async () => {
-  const { clock, made, metrics, registry, running, told } = world();
-  const pod = made({ initContainers: [{ name: 'i' }, { name: 's', restartPolicy: 'Always' }] });
+test('measures an API pod from its arrival through worker start, pulls and init containers to running', async () => {
+  const { clock, apiPod, metrics, registry, running, countAndSum } = world();
+  const pod = apiPod({ initContainers: [{ name: 'i' }, { name: 's', restartPolicy: 'Always' }] });
   await clock.advance(1_000);
-  metrics.wanted(uid, pod);
+  metrics.onDesired(uid, pod);
   await clock.advance(200);
-  metrics.worked(uid);
-  metrics.worked(uid);
+  metrics.onLifecycle(uid);
+  metrics.onLifecycle(uid);
   // Two pulls that overlap: 4 s in all.
   await Promise.all([
     metrics.during(uid, () => clock.sleep(3_000)),
@@ -71,15 +71,15 @@ test('a pod of the API: seen, taken up, pulled for, initialised, running', async
       state: { terminated: ended },
     })),
   };
-  metrics.reported(uid, pod, status);
-  metrics.reported(uid, pod, status);
+  metrics.onStatus(uid, pod, status);
+  metrics.onStatus(uid, pod, status);
   const totalSeconds = clock.monotonic() / 1000;
-  expect(told('containers_per_pod_count')).toEqual([1, 1]);
-  expect(told('pod_worker_start_duration_seconds')).toEqual([1, 0.2]);
-  expect(told('pod_start_duration_seconds')).toEqual([1, totalSeconds - 1]);
-  expect(told('pod_start_total_duration_seconds')).toEqual([1, totalSeconds]);
-  expect(told('pod_start_sli_duration_seconds')[0]).toBe(1);
-  expect(told('pod_start_sli_duration_seconds')[1]).toBeCloseTo(totalSeconds - 4 - 1.5);
+  expect(countAndSum('containers_per_pod_count')).toEqual([1, 1]);
+  expect(countAndSum('pod_worker_start_duration_seconds')).toEqual([1, 0.2]);
+  expect(countAndSum('pod_start_duration_seconds')).toEqual([1, totalSeconds - 1]);
+  expect(countAndSum('pod_start_total_duration_seconds')).toEqual([1, totalSeconds]);
+  expect(countAndSum('pod_start_sli_duration_seconds')[0]).toBe(1);
+  expect(countAndSum('pod_start_sli_duration_seconds')[1]).toBeCloseTo(totalSeconds - 4 - 1.5);
   const first = sampleOf(
     parsePrometheusText(registry.render()),
     'kubelet_first_network_pod_start_sli_duration_seconds',
@@ -87,47 +87,49 @@ test('a pod of the API: seen, taken up, pulled for, initialised, running', async
   expect(first.value).toBeCloseTo(totalSeconds - 5.5);
 });
 
-describe('who is not counted', () => {
-  test('one that ran before this kubelet saw it', async () => {
-    const { clock, made, metrics, running, told } = world();
-    const pod = made();
+describe('excluded pods', () => {
+  test('does not count a pod that ran before this kubelet saw it', async () => {
+    const { clock, apiPod, metrics, running, countAndSum } = world();
+    const pod = apiPod();
     const before = clock.now();
     await clock.advance(60_000);
-    metrics.wanted(uid, pod);
-    metrics.reported(uid, pod, running(before));
-    expect([told('pod_start_duration_seconds')[0], told('pod_start_total_duration_seconds')[0]]).toEqual([
-      0, 0,
-    ]);
+    metrics.onDesired(uid, pod);
+    metrics.onStatus(uid, pod, running(before));
+    expect([
+      countAndSum('pod_start_duration_seconds')[0],
+      countAndSum('pod_start_total_duration_seconds')[0],
+    ]).toEqual([0, 0]);
   });
-  test('one that another kubelet had taken up', () => {
-    const { made, metrics, running, told } = world();
-    const pod = { ...made(), status: { startTime: at(0) } };
-    metrics.wanted(uid, pod);
-    metrics.reported(uid, pod, running());
-    expect(told('pod_start_total_duration_seconds')[0]).toBe(0);
+  test('does not count a pod that another kubelet had started', () => {
+    const { apiPod, metrics, running, countAndSum } = world();
+    const pod = { ...apiPod(), status: { startTime: at(0) } };
+    metrics.onDesired(uid, pod);
+    metrics.onStatus(uid, pod, running());
+    expect(countAndSum('pod_start_total_duration_seconds')[0]).toBe(0);
   });
-  test('the objective leaves out stateful pods, and static ones have no creation', () => {
-    const { made, metrics, running, told } = world();
-    const stateful = made({ volumes: [{ name: 'v', hostPath: { path: '/x' } }] });
-    metrics.wanted(uid, stateful);
-    metrics.reported(uid, stateful, running());
-    metrics.wanted(asPodUid('static'), aPod());
-    metrics.reported(asPodUid('static'), aPod(), running());
-    expect([told('pod_start_total_duration_seconds')[0], told('pod_start_sli_duration_seconds')[0]]).toEqual([
-      1, 0,
-    ]);
-    expect(told('pod_start_duration_seconds')[0]).toBe(2);
+  test('excludes stateful pods from the SLI, and static pods without a creation time', () => {
+    const { apiPod, metrics, running, countAndSum } = world();
+    const stateful = apiPod({ volumes: [{ name: 'v', hostPath: { path: '/x' } }] });
+    metrics.onDesired(uid, stateful);
+    metrics.onStatus(uid, stateful, running());
+    metrics.onDesired(asPodUid('static'), aPod());
+    metrics.onStatus(asPodUid('static'), aPod(), running());
+    expect([
+      countAndSum('pod_start_total_duration_seconds')[0],
+      countAndSum('pod_start_sli_duration_seconds')[0],
+    ]).toEqual([1, 0]);
+    expect(countAndSum('pod_start_duration_seconds')[0]).toBe(2);
   });
-  test('one that went away and came back is another start; one that is unknown is none', () => {
-    const { made, metrics, running, told } = world();
-    metrics.reported(uid, made(), running());
-    metrics.worked(uid);
-    expect(told('pod_start_duration_seconds')[0]).toBe(0);
+  test('counts a pod that was removed and added again twice, and an unknown pod never', () => {
+    const { apiPod, metrics, running, countAndSum } = world();
+    metrics.onStatus(uid, apiPod(), running());
+    metrics.onLifecycle(uid);
+    expect(countAndSum('pod_start_duration_seconds')[0]).toBe(0);
     for (let life = 0; life < 2; life++) {
-      metrics.wanted(uid, made());
-      metrics.reported(uid, made(), running());
-      metrics.wanted(uid, undefined);
+      metrics.onDesired(uid, apiPod());
+      metrics.onStatus(uid, apiPod(), running());
+      metrics.onDesired(uid, undefined);
     }
-    expect(told('pod_start_duration_seconds')[0]).toBe(2);
+    expect(countAndSum('pod_start_duration_seconds')[0]).toBe(2);
   });
 });

@@ -1,6 +1,7 @@
-// How long pods took to start, as SIG Scalability counts it. Upstream: PodStartDuration and PodWorkerStartDuration in
-// pkg/kubelet/kubelet.go, pkg/kubelet/util/pod_startup_latency_tracker.go. Owns what is known of pods that start.
-// Invariants: a pod is counted once; one that ran before this kubelet saw it is not; what is known of a pod goes with it.
+// Pod start durations, as defined by SIG Scalability. Owns the state of starting pods.
+// Invariants: a pod is counted once; a pod that ran before this kubelet saw it is not counted; its state is dropped with it.
+// Upstream: PodStartDuration and PodWorkerStartDuration in pkg/kubelet/kubelet.go,
+// pkg/kubelet/util/pod_startup_latency_tracker.go.
 import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Subscribable } from '../base/channel.ts';
@@ -17,8 +18,8 @@ interface Starting {
   readonly seenAtMs: number;
   readonly seenAtWallMs: number;
   readonly pulls: (readonly [startMs: number, endMs: number])[];
-  worked: boolean;
-  /** Counted, or not to be. */
+  workerStarted: boolean;
+  /** Counted, or excluded. */
   ran: boolean;
   started: boolean;
 }
@@ -43,26 +44,26 @@ export class PodStartMetrics {
     this.#clock = clock;
     const timed = (name: string, help: string, buckets = startBuckets) =>
       registry.histogram({ name: `kubelet_${name}`, help, buckets });
-    this.#containers = timed('containers_per_pod_count', 'Containers of the pods this node was given.', [
+    this.#containers = timed('containers_per_pod_count', 'Containers of the pods assigned to this node.', [
       ...exponentialBuckets(1, 2, 5),
     ]);
     this.#worker = timed(
       'pod_worker_start_duration_seconds',
-      'From first seeing a pod until a worker took it up.',
+      'Time from first seeing a pod until its worker started.',
       [...defaultBuckets],
     );
-    this.#start = timed('pod_start_duration_seconds', 'From first seeing a pod until it ran.');
+    this.#start = timed('pod_start_duration_seconds', 'Time from first seeing a pod until it was running.');
     this.#total = timed(
       'pod_start_total_duration_seconds',
-      'From making a pod in the API until its containers ran.',
+      'Time from the creation of a pod in the API until its containers were running.',
     );
     this.#sli = timed(
       'pod_start_sli_duration_seconds',
-      'The same without image pulls and init containers, of stateless pods.',
+      'Time from the creation of a stateless pod until its containers were running, without image pulls and init containers.',
     );
     this.#firstNetwork = registry.gauge({
       name: 'kubelet_first_network_pod_start_sli_duration_seconds',
-      help: 'The same of the first pod with a network of its own.',
+      help: 'kubelet_pod_start_sli_duration_seconds of the first pod with its own network namespace.',
     });
   }
 
@@ -74,40 +75,40 @@ export class PodStartMetrics {
   }): Component {
     const { desired, lifecycles, statuses } = stores;
     return reaction('pod-start-metrics', [
-      on(desired.changed, (uid) => this.wanted(uid, desired.get(uid)?.pod)),
-      on(lifecycles.changed, (uid) => this.worked(uid)),
-      on(statuses.changed, (uid) => this.reported(uid, desired.get(uid)?.pod, statuses.get(uid))),
+      on(desired.changed, (uid) => this.onDesired(uid, desired.get(uid)?.pod)),
+      on(lifecycles.changed, (uid) => this.onLifecycle(uid)),
+      on(statuses.changed, (uid) => this.onStatus(uid, desired.get(uid)?.pod, statuses.get(uid))),
     ]);
   }
 
   /** The pod was assigned to this node, changed, or (undefined) removed from it. */
-  wanted(uid: PodUid, pod: Pod | undefined): void {
+  onDesired(uid: PodUid, pod: Pod | undefined): void {
     if (pod === undefined) {
       this.#pods.delete(uid);
       return;
     }
     if (this.#pods.has(uid)) return;
     this.#containers.observe({}, pod.spec?.containers.length ?? 0);
-    const known = pod.status?.startTime !== undefined;
+    const hasStarted = pod.status?.startTime !== undefined;
     this.#pods.set(uid, {
       seenAtMs: this.#clock.monotonic(),
       seenAtWallMs: this.#clock.now(),
       pulls: [],
-      worked: false,
+      workerStarted: false,
       ran: false,
-      // Another kubelet, or an earlier life of this one, had taken it up.
-      started: known,
+      // Another kubelet, or an earlier process of this one, had started it.
+      started: hasStarted,
     });
   }
 
-  worked(uid: PodUid): void {
+  onLifecycle(uid: PodUid): void {
     const pod = this.#pods.get(uid);
-    if (pod === undefined || pod.worked) return;
-    pod.worked = true;
+    if (pod === undefined || pod.workerStarted) return;
+    pod.workerStarted = true;
     this.#worker.observe({}, (this.#clock.monotonic() - pod.seenAtMs) / 1000);
   }
 
-  /** Counts the time in which an image was waited for. */
+  /** Records the time spent waiting for an image. */
   async during<T>(uid: PodUid, pull: () => Promise<T>): Promise<T> {
     const startMs = this.#clock.monotonic();
     try {
@@ -117,7 +118,7 @@ export class PodStartMetrics {
     }
   }
 
-  reported(uid: PodUid, pod: Pod | undefined, status: PodStatus | undefined): void {
+  onStatus(uid: PodUid, pod: Pod | undefined, status: PodStatus | undefined): void {
     const starting = this.#pods.get(uid);
     if (starting === undefined || pod === undefined || status === undefined) return;
     if (!starting.ran && status.phase === 'Running') {
@@ -132,14 +133,14 @@ export class PodStartMetrics {
     }
   }
 
-  // differs from upstream: until the kubelet knows that the containers run, not until the API server has told it back.
+  // differs from upstream: measured until the kubelet observes the containers running, not until the watch reports it back.
   #count(pod: Pod, status: PodStatus, starting: Starting): void {
     const createdAt = pod.metadata?.creationTimestamp;
     if (createdAt === undefined || createdAt === null) return;
     const totalMs = this.#clock.now() - new Date(createdAt).getTime();
     this.#total.observe({}, totalMs / 1000);
     if (isStateful(pod)) return;
-    const sliSeconds = Math.max(totalMs - covered(starting.pulls) - initMs(pod, status), 0) / 1000;
+    const sliSeconds = Math.max(totalMs - unionMs(starting.pulls) - initMs(pod, status), 0) / 1000;
     this.#sli.observe({}, sliSeconds);
     if (this.#networkSeen || pod.spec?.hostNetwork === true) return;
     this.#networkSeen = true;
@@ -147,25 +148,25 @@ export class PodStartMetrics {
   }
 }
 
-/** Whether what runs began after this kubelet saw the pod; statuses tell whole seconds. */
+/** Whether the containers started after this kubelet saw the pod. Statuses have whole seconds. */
 function isNew({ containerStatuses = [] }: PodStatus, { seenAtWallMs }: Starting): boolean {
-  const began = containerStatuses.flatMap(({ state }) => state?.running?.startedAt ?? []);
-  return began.every((at) => new Date(at).getTime() >= Math.trunc(seenAtWallMs / 1000) * 1000);
+  const startTimes = containerStatuses.flatMap(({ state }) => state?.running?.startedAt ?? []);
+  return startTimes.every((at) => new Date(at).getTime() >= Math.trunc(seenAtWallMs / 1000) * 1000);
 }
 
 function hasStarted({ containerStatuses = [] }: PodStatus): boolean {
   return containerStatuses.length > 0 && containerStatuses.every(({ state }) => state?.running !== undefined);
 }
 
-/** With anything but what is made for the pod itself. */
+/** Has a volume that is not created for the pod itself. */
 function isStateful(pod: Pod): boolean {
   return (pod.spec?.volumes ?? []).some(({ configMap, downwardAPI, emptyDir, projected, secret }) =>
     [configMap, downwardAPI, emptyDir, projected, secret].every((source) => source === undefined),
   );
 }
 
-/** How long at least one of them was under way. */
-function covered(sessions: readonly (readonly [number, number])[]): number {
+/** Total time during which at least one session was in progress. */
+function unionMs(sessions: readonly (readonly [number, number])[]): number {
   let total = 0;
   let reached = Number.NEGATIVE_INFINITY;
   for (const [start, end] of sessions.toSorted(([a], [b]) => a - b)) {
@@ -175,7 +176,7 @@ function covered(sessions: readonly (readonly [number, number])[]): number {
   return total;
 }
 
-/** Of those that come before the others; a sidecar runs beside them. */
+/** Total run time of init containers, without sidecars, which run beside the others. */
 function initMs(pod: Pod, { initContainerStatuses = [] }: PodStatus): number {
   const sidecars = new Set(
     (pod.spec?.initContainers ?? [])

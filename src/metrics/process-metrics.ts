@@ -1,5 +1,5 @@
-// What the kubelet's own process uses, and how Node does. Upstream: the process collector of prometheus/client_golang, with
-// its names; Node's figures stand in for go_*, under the names that Node's own clients use.
+// Metrics of the kubelet's own process and of the Node.js runtime. Upstream: the process collector of prometheus/client_golang,
+// with the same names; nodejs_* replaces go_*, under the names of Node's Prometheus client.
 import type { ProcessFigures } from '../api/ports/process-figures.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
@@ -8,33 +8,36 @@ import type { Metrics } from '../base/metrics.ts';
 export interface ProcessFiguresSource {
   readonly version: string;
   read(): ProcessFigures;
-  watchCollections(seen: (kind: string, seconds: number) => void): void;
+  watchCollections(observe: (kind: string, seconds: number) => void): void;
 }
 
 const counters: Readonly<Record<string, readonly [string, (figures: ProcessFigures) => number]>> = {
-  process_cpu_seconds_total: ['CPU time of the kubelet.', (own) => own.cpuSeconds],
+  process_cpu_seconds_total: ['Cumulative CPU time of the kubelet.', (own) => own.cpuSeconds],
   process_network_receive_bytes_total: [
-    "Bytes received over the kubelet's network.",
+    "Bytes received in the kubelet's network namespace.",
     (own) => own.receivedBytes,
   ],
-  process_network_transmit_bytes_total: ["Bytes sent over the kubelet's network.", (own) => own.sentBytes],
+  process_network_transmit_bytes_total: [
+    "Bytes transmitted in the kubelet's network namespace.",
+    (own) => own.sentBytes,
+  ],
 };
 
 const gauges: Readonly<Record<string, readonly [string, (figures: ProcessFigures) => number | undefined]>> = {
-  process_max_fds: ['Most files the kubelet may have open.', (own) => own.maxFiles],
-  process_open_fds: ['Files the kubelet has open.', (own) => own.openFiles],
+  process_max_fds: ['Maximum number of open file descriptors.', (own) => own.maxFiles],
+  process_open_fds: ['Open file descriptors.', (own) => own.openFiles],
   process_resident_memory_bytes: ['Resident memory of the kubelet.', (own) => own.residentBytes],
   process_start_time_seconds: [
-    'When the kubelet was started, since the epoch.',
+    'Start time of the kubelet in seconds since the epoch.',
     (own) => own.startedAtSeconds,
   ],
   process_virtual_memory_bytes: ['Virtual memory of the kubelet.', (own) => own.virtualBytes],
-  process_virtual_memory_max_bytes: ['Most virtual memory of the kubelet.', (own) => own.virtualMaxBytes],
-  nodejs_heap_size_total_bytes: ["Size of V8's heap.", (own) => own.heapTotalBytes],
-  nodejs_heap_size_used_bytes: ["Used of V8's heap.", (own) => own.heapUsedBytes],
-  nodejs_external_memory_bytes: ["Memory of objects outside V8's heap.", (own) => own.externalBytes],
+  process_virtual_memory_max_bytes: ['Maximum virtual memory of the kubelet.', (own) => own.virtualMaxBytes],
+  nodejs_heap_size_total_bytes: ['Size of the V8 heap.', (own) => own.heapTotalBytes],
+  nodejs_heap_size_used_bytes: ['Used size of the V8 heap.', (own) => own.heapUsedBytes],
+  nodejs_external_memory_bytes: ['Memory of objects outside the V8 heap.', (own) => own.externalBytes],
   nodejs_eventloop_utilization: [
-    'Share of the time since the last scrape in which the event loop was busy.',
+    'Fraction of the time since the last scrape during which the event loop was busy.',
     (own) => own.loopUtilization,
   ],
   nodejs_eventloop_lag_mean_seconds: [
@@ -70,13 +73,13 @@ export function processMetrics(registry: Metrics, own: ProcessFiguresSource & { 
   });
   const version = registry.gauge({
     name: 'nodejs_version_info',
-    help: 'The version of Node; always 1.',
+    help: 'Node.js version; always 1.',
     labels: ['version'],
   });
   version.set({ version: own.version }, 1);
   const collections = registry.histogram({
     name: 'nodejs_gc_duration_seconds',
-    help: 'How long garbage collections took, by kind, since the first scrape.',
+    help: 'Duration of garbage collections, by kind, since the first scrape.',
     labels: ['kind'],
     buckets: [0.001, 0.01, 0.1, 1, 2, 5],
   });

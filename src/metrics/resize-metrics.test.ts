@@ -5,7 +5,7 @@ import { startComponent } from '../base/component.ts';
 import { Metrics } from '../base/metrics.ts';
 import { ResizeMetrics } from './resize-metrics.ts';
 
-test('resizes are counted under upstream’s names', async () => {
+test('counts resizes under upstream’s names', async () => {
   const registry = new Metrics();
   const resizes = new ResizeMetrics(registry);
   resizes.requested({ resource: 'cpu', requirement: 'limits', operation: 'increase' });

@@ -1,4 +1,4 @@
-// Resizes of pods while they run: asked for, waiting, refused, carried out. Upstream: pkg/kubelet/metrics.
+// Metrics of in-place pod resizes: requested, pending, infeasible and completed. Upstream: pkg/kubelet/metrics.
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Subscribable } from '../base/channel.ts';
 import { type Component, on, reaction } from '../base/component.ts';
@@ -24,32 +24,32 @@ export class ResizeMetrics {
   constructor(registry: Metrics) {
     this.#requested = registry.counter({
       name: 'kubelet_container_requested_resizes_total',
-      help: 'Resizes asked for, each resource of each container on its own.',
+      help: 'Requested resizes, per resource of each container.',
       labels: ['resource', 'requirement', 'operation'],
     });
     this.#durations = registry.histogram({
       name: 'kubelet_pod_resize_duration_milliseconds',
-      help: 'How long it took to carry a resize of a pod out.',
+      help: 'Duration of the actuation of a pod resize.',
       labels: ['success'],
       buckets: durationBucketsMs,
     });
     this.#pending = registry.gauge({
       name: 'kubelet_pod_pending_resizes',
-      help: 'Pods whose resize is not granted, by reason.',
+      help: 'Pods with a pending resize, by reason.',
       labels: ['reason'],
     });
     this.#infeasible = registry.counter({
       name: 'kubelet_pod_infeasible_resizes_total',
-      help: 'Resizes that can never be granted here, by what speaks against them.',
+      help: 'Infeasible resizes, by detail of the reason.',
       labels: ['reason_detail'],
     });
     this.#inProgress = registry.gauge({
       name: 'kubelet_pod_in_progress_resizes',
-      help: 'Pods whose resize is granted and not yet carried out.',
+      help: 'Pods with an accepted resize that is in progress.',
     });
     this.#accepted = registry.counter({
       name: 'kubelet_pod_deferred_accepted_resizes_total',
-      help: 'Resizes that were granted after they had waited, by what had them tried again.',
+      help: 'Resizes accepted after they were deferred, by the trigger of the retry.',
       labels: ['retry_trigger'],
     });
   }
@@ -75,7 +75,7 @@ export class ResizeMetrics {
     this.#accepted.inc({ retry_trigger: trigger });
   }
 
-  /** Counts pending resizes and resizes in progress whenever one changes. */
+  /** Counts pending and in-progress resizes whenever one changes. */
   follow(conditions: {
     all(): ReadonlyMap<PodUid, ResizeState>;
     readonly changed: Subscribable<PodUid>;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Metrics } from '../base/metrics.ts';
 import { StartMetrics } from './start-metrics.ts';
 
-test('starts are counted, and again when they fail', () => {
+test('counts starts and failed starts', () => {
   const registry = new Metrics();
   const starts = new StartMetrics(registry);
   starts.pod(false);

@@ -1,4 +1,4 @@
-// Pods and containers whose start was tried, and how often that failed. Upstream: pkg/kubelet/metrics, counted in SyncPod of
+// Counts attempts to start pods and containers, and failed attempts. Upstream: pkg/kubelet/metrics, counted in SyncPod of
 // kuberuntime_manager.go.
 import type { Metrics } from '../base/metrics.ts';
 
@@ -13,40 +13,40 @@ export class StartMetrics {
   constructor(registry: Metrics) {
     this.#pods = registry.counter({
       name: 'kubelet_started_pods_total',
-      help: 'Pods whose start was tried.',
+      help: 'Attempts to start pods.',
     });
     this.#podErrors = registry.counter({
       name: 'kubelet_started_pods_errors_total',
-      help: 'Starts of pods that failed.',
+      help: 'Failed attempts to start pods.',
     });
     this.#userPods = registry.counter({
       name: 'kubelet_started_user_namespaced_pods_total',
-      help: 'Pods with users of their own whose start was tried.',
+      help: 'Attempts to start pods with user namespaces.',
     });
     this.#userPodErrors = registry.counter({
       name: 'kubelet_started_user_namespaced_pods_errors_total',
-      help: 'Starts of pods with users of their own that failed.',
+      help: 'Failed attempts to start pods with user namespaces.',
     });
     this.#containers = registry.counter({
       name: 'kubelet_started_containers_total',
-      help: 'Containers whose start was tried, by kind.',
+      help: 'Attempts to start containers, by type.',
       labels: ['container_type'],
     });
     this.#containerErrors = registry.counter({
       name: 'kubelet_started_containers_errors_total',
-      help: 'Starts of containers that failed, by kind and reason.',
+      help: 'Failed attempts to start containers, by type and reason.',
       labels: ['container_type', 'code'],
     });
   }
 
-  pod(ownUsers: boolean): void {
+  pod(hasUserNamespace: boolean): void {
     this.#pods.inc({});
-    if (ownUsers) this.#userPods.inc({});
+    if (hasUserNamespace) this.#userPods.inc({});
   }
 
-  podFailed(ownUsers: boolean): void {
+  podFailed(hasUserNamespace: boolean): void {
     this.#podErrors.inc({});
-    if (ownUsers) this.#userPodErrors.inc({});
+    if (hasUserNamespace) this.#userPodErrors.inc({});
   }
 
   /** `kind`: container, init_container or ephemeral_container. */

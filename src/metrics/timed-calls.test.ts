@@ -3,35 +3,39 @@ import { aPod } from '../../test/builders/builders.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import { timedCgroups, timedImages } from './timed-calls.ts';
 
-test('measures the operations on cgroups that change them, failed ones too', async () => {
+test('times operations that change cgroups, including failed ones', async () => {
   let nowMs = 0;
-  const seen: string[] = [];
+  const observed: string[] = [];
   class Fake {
     readonly version = 2;
-    #made = 0;
+    #created = 0;
     async create(): Promise<void> {
       nowMs += 20;
-      this.#made++;
+      this.#created++;
     }
     async removeIdle(): Promise<void> {
       nowMs += 5;
       throw new Error('busy');
     }
     path(): string {
-      return `/${this.#made}`;
+      return `/${this.#created}`;
     }
   }
   const cgroups = timedCgroups(
     new Fake() as unknown as Cgroups,
-    { cgroup: (operation, seconds) => void seen.push(`${operation} ${seconds}`) },
+    { cgroup: (operation, seconds) => void observed.push(`${operation} ${seconds}`) },
     { monotonic: () => nowMs },
   );
   await cgroups?.create(['a'], {});
   await expect(cgroups?.removeIdle(['a'])).rejects.toThrow('busy');
-  expect([cgroups?.path(['a']), cgroups?.version, seen]).toEqual(['/1', 2, ['create 0.02', 'destroy 0.005']]);
+  expect([cgroups?.path(['a']), cgroups?.version, observed]).toEqual([
+    '/1',
+    2,
+    ['create 0.02', 'destroy 0.005'],
+  ]);
 });
 
-test('counts the wait for an image to its pod, and nothing else', async () => {
+test('records only the wait for an image, for its pod', async () => {
   const waits: string[] = [];
   const images = {
     ensure: async (request: { readonly pod: object }, found: string) =>

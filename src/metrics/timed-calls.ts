@@ -1,4 +1,4 @@
-// Decorators that measure the calls of other rooms, which need not know of it.
+// Decorators that record the durations of other components' calls.
 import type { Pod } from '../api/k8s/types.ts';
 import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
@@ -35,7 +35,7 @@ export function timedCgroups(
   });
 }
 
-/** Counts the time that pods wait for images, which does not count against their start. */
+/** Records the time that pods wait for images, which is excluded from their start duration. */
 export function timedImages<I extends object>(
   images: I,
   starts: { during<T>(uid: PodUid, pull: () => Promise<T>): Promise<T> },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Metrics } from '../base/metrics.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 
-test('operations by kind, name and outcome', () => {
+test('times operations by plugin, name and outcome', () => {
   const metrics = new Metrics();
   const volumes = new VolumeMetrics(metrics);
   const plugin = 'kubernetes.io/secret';
@@ -14,11 +14,11 @@ test('operations by kind, name and outcome', () => {
   expect(text).toContain(`${labels},status="fail-unknown",migrated="false",le="2.5"} 0\n`);
 });
 
-test('volumes are counted at each scrape, and what has gone is not shown', () => {
+test('counts volumes at each scrape, and drops series of removed ones', () => {
   const metrics = new Metrics();
   const volumes = new VolumeMetrics(metrics);
   let mounted = ['a', 'b', 'a'];
-  volumes.countBy(() => ({ wanted: ['a'], mounted }));
+  volumes.countBy(() => ({ desired: ['a'], mounted }));
   const text = metrics.render();
   expect(text).toContain('volume_manager_total_volumes{plugin_name="a",state="actual_state_of_world"} 2\n');
   expect(text).toContain('volume_manager_total_volumes{plugin_name="a",state="desired_state_of_world"} 1\n');
@@ -26,7 +26,7 @@ test('volumes are counted at each scrape, and what has gone is not shown', () =>
   expect(metrics.render()).not.toContain('actual_state_of_world');
 });
 
-test('measurements by where their numbers are from', () => {
+test('times measurements by metric source', () => {
   const metrics = new Metrics();
   const volumes = new VolumeMetrics(metrics);
   volumes.measured('du', 0.3);

@@ -1,5 +1,5 @@
-// What mounts cost, and how many there are. Upstream: pkg/volume/util/metrics.go and pkg/kubelet/volumemanager/metrics, whose
-// names, labels and buckets these are.
+// Metrics of volume operations and the number of volumes. Names, labels and buckets are upstream's.
+// Upstream: pkg/volume/util/metrics.go and pkg/kubelet/volumemanager/metrics.
 import type { UsageSource } from '../api/ports/volume-host.ts';
 import type { Metrics } from '../base/metrics.ts';
 
@@ -10,9 +10,9 @@ interface VolumeOperation {
   readonly failed: boolean;
 }
 
-/** Volumes by the name of their plugin, once per volume. */
+/** The plugin name of each volume. */
 interface VolumeCounts {
-  readonly wanted: readonly string[];
+  readonly desired: readonly string[];
   readonly mounted: readonly string[];
 }
 
@@ -20,24 +20,24 @@ export class VolumeMetrics {
   readonly #operations;
   readonly #measuring;
   readonly #total;
-  #counts: () => VolumeCounts = () => ({ wanted: [], mounted: [] });
+  #counts: () => VolumeCounts = () => ({ desired: [], mounted: [] });
 
   constructor(metrics: Metrics) {
     this.#operations = metrics.histogram({
       name: 'storage_operation_duration_seconds',
-      help: 'How long mounting and unmounting took, by kind of volume.',
+      help: 'Duration of mounts and unmounts, by volume plugin.',
       labels: ['volume_plugin', 'operation_name', 'status', 'migrated'],
       buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
     });
     this.#measuring = metrics.histogram({
       name: 'kubelet_volume_metric_collection_duration_seconds',
-      help: 'How long it took to measure what a volume holds: `du` by looking at every entry, `fsquota` by asking the file system.',
+      help: 'Duration of measuring the usage of a volume: `du` by walking it, `fsquota` by a file system quota.',
       labels: ['metric_source'],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     });
     this.#total = metrics.gauge({
       name: 'volume_manager_total_volumes',
-      help: 'Volumes that pods want, and those that are mounted, by kind of volume.',
+      help: 'Desired and mounted volumes, by plugin.',
       labels: ['plugin_name', 'state'],
     });
     metrics.onCollect(() => this.#collect());
@@ -57,15 +57,15 @@ export class VolumeMetrics {
     this.#measuring.observe({ metric_source: source }, seconds);
   }
 
-  /** Where the numbers come from at each scrape. */
+  /** Sets the source of the counts, which is read at each scrape. */
   countBy(counts: () => VolumeCounts): void {
     this.#counts = counts;
   }
 
   #collect(): void {
     this.#total.clear();
-    const { wanted, mounted } = this.#counts();
-    this.#count(wanted, 'desired_state_of_world');
+    const { desired, mounted } = this.#counts();
+    this.#count(desired, 'desired_state_of_world');
     this.#count(mounted, 'actual_state_of_world');
   }
 

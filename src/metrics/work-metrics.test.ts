@@ -8,7 +8,7 @@ import { PlegMetrics } from './pleg-metrics.ts';
 import { podCountMetrics } from './pod-count-metrics.ts';
 import { WorkMetrics } from './work-metrics.ts';
 
-test('steps, sandboxes, cgroups, directories', () => {
+test('records worker steps, sandboxes, cgroups and orphaned directories', () => {
   const registry = new Metrics();
   const metrics = new WorkMetrics(registry);
   metrics.step('create', 0.2);
@@ -17,17 +17,17 @@ test('steps, sandboxes, cgroups, directories', () => {
   metrics.cgroup('destroy', 0.001);
   metrics.orphan();
   metrics.clearedDirectories(3, 1);
-  const told = parsePrometheusText(registry.render());
+  const samples = parsePrometheusText(registry.render());
   expect(
-    sampleOf(told, 'kubelet_pod_worker_duration_seconds', { operation_type: 'create', le: '0.25' }).value,
+    sampleOf(samples, 'kubelet_pod_worker_duration_seconds', { operation_type: 'create', le: '0.25' }).value,
   ).toBe(1);
-  expect(sampleOf(told, 'kubelet_run_podsandbox_errors_total', { runtime_handler: 'kata' }).value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_run_podsandbox_errors_total', { runtime_handler: 'kata' }).value).toBe(1);
   expect(
-    sampleOf(told, 'kubelet_cgroup_manager_duration_seconds', { operation_type: 'destroy', le: '0.005' })
+    sampleOf(samples, 'kubelet_cgroup_manager_duration_seconds', { operation_type: 'destroy', le: '0.005' })
       .value,
   ).toBe(1);
-  expect(sampleOf(told, 'kubelet_orphaned_runtime_pods_total').value).toBe(1);
-  expect(sampleOf(told, 'kubelet_orphan_pod_cleaned_volumes_errors').value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_orphaned_runtime_pods_total').value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_orphan_pod_cleaned_volumes_errors').value).toBe(1);
 });
 
 test.each([
@@ -40,7 +40,7 @@ test.each([
   expect(registry.render()).toContain(`kubelet_admission_rejections_total{reason="${label}"} 1\n`);
 });
 
-test('relists: how long, how far apart, when last; and the stream of events', () => {
+test('records duration, interval and time of relists, and the event stream', () => {
   const registry = new Metrics();
   const now = { ms: 10_000 };
   const metrics = new PlegMetrics(registry, { now: () => now.ms, monotonic: () => now.ms });
@@ -50,18 +50,18 @@ test('relists: how long, how far apart, when last; and the stream of events', ()
   metrics.streamOpened();
   metrics.streamBroke();
   metrics.eventReceived(11_960);
-  const told = parsePrometheusText(registry.render());
-  expect(sampleOf(told, 'kubelet_pleg_relist_duration_seconds', { le: '0.5' }).value).toBe(2);
-  expect(sampleOf(told, 'kubelet_pleg_relist_interval_seconds', { le: '2.5' }).value).toBe(1);
-  expect(sampleOf(told, 'kubelet_pleg_relist_interval_seconds', { le: '1' }).value).toBe(0);
-  expect(sampleOf(told, 'kubelet_pleg_last_seen_seconds').value).toBe(12);
-  expect(sampleOf(told, 'kubelet_evented_pleg_connection_success_count').value).toBe(1);
-  expect(sampleOf(told, 'kubelet_evented_pleg_connection_error_count').value).toBe(1);
-  expect(sampleOf(told, 'kubelet_evented_pleg_connection_latency_seconds', { le: '0.05' }).value).toBe(1);
-  expect(sampleOf(told, 'kubelet_pleg_discard_events').value).toBe(0);
+  const samples = parsePrometheusText(registry.render());
+  expect(sampleOf(samples, 'kubelet_pleg_relist_duration_seconds', { le: '0.5' }).value).toBe(2);
+  expect(sampleOf(samples, 'kubelet_pleg_relist_interval_seconds', { le: '2.5' }).value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_pleg_relist_interval_seconds', { le: '1' }).value).toBe(0);
+  expect(sampleOf(samples, 'kubelet_pleg_last_seen_seconds').value).toBe(12);
+  expect(sampleOf(samples, 'kubelet_evented_pleg_connection_success_count').value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_evented_pleg_connection_error_count').value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_evented_pleg_connection_latency_seconds', { le: '0.05' }).value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_pleg_discard_events').value).toBe(0);
 });
 
-describe('pods by where they are', () => {
+describe('pods by lifecycle and source', () => {
   const syncing: PodLifecycle = {
     state: 'syncing',
     startedAtMs: 0,
@@ -97,7 +97,7 @@ describe('pods by where they are', () => {
         ]),
     },
   });
-  const told = parsePrometheusText(registry.render());
+  const samples = parsePrometheusText(registry.render());
   test.each([
     ['kubelet_active_pods', { static: '' }, 1],
     ['kubelet_active_pods', { static: 'true' }, 1],
@@ -108,10 +108,10 @@ describe('pods by where they are', () => {
     ['kubelet_working_pods', { lifecycle: 'terminated', config: 'runtime_only', static: 'unknown' }, 1],
     ['kubelet_working_pods', { lifecycle: 'terminated', config: 'orphan', static: '' }, 1],
     ['kubelet_working_pods', { lifecycle: 'terminating', config: 'desired', static: '' }, 0],
-  ])('%s %j', (name, labels, value) => expect(sampleOf(told, name, labels).value).toBe(value));
+  ])('%s %j', (name, labels, value) => expect(sampleOf(samples, name, labels).value).toBe(value));
 });
 
-test('version and control groups', () => {
+test('reports build info and cgroup version', () => {
   const registry = new Metrics();
   const build = {
     major: '1',
@@ -125,9 +125,9 @@ test('version and control groups', () => {
     platform: 'linux/amd64',
   };
   nodeInfoMetrics(registry, { cgroupVersion: 2, build });
-  const told = parsePrometheusText(registry.render());
+  const samples = parsePrometheusText(registry.render());
   expect(
-    sampleOf(told, 'kubernetes_build_info', { git_version: 'v1.34.11', platform: 'linux/amd64' }).value,
+    sampleOf(samples, 'kubernetes_build_info', { git_version: 'v1.34.11', platform: 'linux/amd64' }).value,
   ).toBe(1);
-  expect(sampleOf(told, 'kubelet_cgroup_version').value).toBe(2);
+  expect(sampleOf(samples, 'kubelet_cgroup_version').value).toBe(2);
 });

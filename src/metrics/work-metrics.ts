@@ -1,7 +1,7 @@
-// What the kubelet's work on pods, sandboxes and cgroups costs, and what it refuses. Upstream: pkg/kubelet/metrics.
+// Metrics of the work on pods, sandboxes and cgroups, and of rejected pods. Upstream: pkg/kubelet/metrics.
 import { defaultBuckets, type Metrics } from '../base/metrics.ts';
 
-/** Other reasons are counted as one: a label's values are bounded. Upstream: recordAdmissionRejection. */
+/** Other reasons are counted together, to bound the label's values. Upstream: recordAdmissionRejection. */
 const knownReasons: ReadonlySet<string> = new Set([
   'AppArmor',
   'PodOSSelectorNodeLabelDoesNotMatch',
@@ -37,42 +37,44 @@ export class WorkMetrics {
   constructor(registry: Metrics) {
     const timed = <L extends string>(name: string, help: string, labels: readonly L[]) =>
       registry.histogram({ name: `kubelet_${name}`, help, labels, buckets: defaultBuckets });
-    this.#workers = timed('pod_worker_duration_seconds', 'How long a step of a pod worker took, by kind.', [
+    this.#workers = timed('pod_worker_duration_seconds', 'Duration of pod worker steps, by operation type.', [
       'operation_type',
     ]);
     this.#orphans = registry.counter({
       name: 'kubelet_orphaned_runtime_pods_total',
-      help: 'Pods found on the runtime that nobody wanted.',
+      help: 'Pods found in the runtime that are not assigned to this node.',
     });
     this.#sandboxes = timed(
       'run_podsandbox_duration_seconds',
-      'How long making a sandbox took, by handler.',
+      'Duration of sandbox creation, by runtime handler.',
       ['runtime_handler'],
     );
     this.#sandboxErrors = registry.counter({
       name: 'kubelet_run_podsandbox_errors_total',
-      help: 'Sandboxes that could not be made, by handler.',
+      help: 'Failed sandbox creations, by runtime handler.',
       labels: ['runtime_handler'],
     });
-    this.#cgroups = timed('cgroup_manager_duration_seconds', 'How long work on a cgroup took, by kind.', [
-      'operation_type',
-    ]);
+    this.#cgroups = timed(
+      'cgroup_manager_duration_seconds',
+      'Duration of cgroup operations, by operation type.',
+      ['operation_type'],
+    );
     this.#rejections = registry.counter({
       name: 'kubelet_admission_rejections_total',
-      help: 'Pods that were not admitted, by reason.',
+      help: 'Rejected pods, by reason.',
       labels: ['reason'],
     });
     this.#cleaned = registry.gauge({
       name: 'kubelet_orphan_pod_cleaned_volumes',
-      help: 'Directories of pods nobody knows that the last round found.',
+      help: 'Directories of orphaned pods found by the last cleanup.',
     });
     this.#cleanErrors = registry.gauge({
       name: 'kubelet_orphan_pod_cleaned_volumes_errors',
-      help: 'Of these, those that could not be cleared.',
+      help: 'Directories of orphaned pods that the last cleanup failed to remove.',
     });
   }
 
-  /** create, sync, kill or terminated. */
+  /** `operation`: create, sync, kill or terminated. */
   step(operation: string, seconds: number): void {
     this.#workers.observe({ operation_type: operation }, seconds);
   }
@@ -86,7 +88,7 @@ export class WorkMetrics {
     if (failed) this.#sandboxErrors.inc({ runtime_handler: handler });
   }
 
-  /** create, update or destroy. */
+  /** `operation`: create, update or destroy. */
   cgroup(operation: string, seconds: number): void {
     this.#cgroups.observe({ operation_type: operation }, seconds);
   }

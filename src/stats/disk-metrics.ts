@@ -1,13 +1,19 @@
-// What volumes with a claim and the logs of containers take. Upstream: pkg/kubelet/metrics/collectors (volume_stats.go,
-// log_metrics.go), whose names and labels these are. Invariant: what has gone is not shown.
+// Metrics of volumes with a claim and of container logs. Invariant: removed volumes and containers have no series.
+// Upstream: pkg/kubelet/metrics/collectors (volume_stats.go, log_metrics.go), with the same names and labels.
 import type { VolumeUsage } from '../api/ports/volume-stats.ts';
 import type { Gauge, Metrics } from '../base/metrics.ts';
 import type { CollectedDisk } from './collect/collect-disk.ts';
 
 const volumeGauges: Readonly<Record<string, readonly [string, (volume: VolumeUsage) => number]>> = {
-  kubelet_volume_stats_capacity_bytes: ['Size of the volume, by claim.', (each) => each.capacityBytes],
-  kubelet_volume_stats_available_bytes: ['Room in the volume, by claim.', (each) => each.availableBytes],
-  kubelet_volume_stats_used_bytes: ['Used of the volume, by claim.', (each) => each.usedBytes],
+  kubelet_volume_stats_capacity_bytes: [
+    'Capacity of the volume in bytes, by claim.',
+    (each) => each.capacityBytes,
+  ],
+  kubelet_volume_stats_available_bytes: [
+    'Available bytes of the volume, by claim.',
+    (each) => each.availableBytes,
+  ],
+  kubelet_volume_stats_used_bytes: ['Used bytes of the volume, by claim.', (each) => each.usedBytes],
   kubelet_volume_stats_inodes: ['Inodes of the volume, by claim.', (each) => each.inodes],
   kubelet_volume_stats_inodes_free: ['Free inodes of the volume, by claim.', (each) => each.inodesFree],
   kubelet_volume_stats_inodes_used: ['Used inodes of the volume, by claim.', (each) => each.inodesUsed],
@@ -26,7 +32,7 @@ export class DiskMetrics {
     ]);
     this.#logs = registry.gauge({
       name: 'kubelet_container_log_filesystem_used_bytes',
-      help: 'What the logs of a container take on disk.',
+      help: "Disk usage of a container's logs.",
       labels: ['uid', 'namespace', 'pod', 'container'],
     });
   }

@@ -1,5 +1,5 @@
-// Families of samples that are rendered straight to text: for endpoints with a series per container, which a registry would
-// have to forget again. Upstream: the const metrics of prometheus/client_golang. Invariant: families come in the order of their names.
+// Renders families of samples directly to text, for endpoints with one series per container, which a registry would have to
+// drop again. Invariant: families are sorted by name. Upstream: the const metrics of prometheus/client_golang.
 import { header, numberText } from '../base/metrics.ts';
 
 export interface FamilySpec {
@@ -16,16 +16,16 @@ export class Exposition {
       this.#families.set(spec.name, { spec, lines: [] });
   }
 
-  /** `labels` as labelText() makes them. */
+  /** `labels`: as formatted by labelText(). */
   add(name: string, labels: string, value: number, atMs?: number): void {
     const family = this.#families.get(name);
-    if (family === undefined) throw new RangeError(`there is no family ${name}`);
+    if (family === undefined) throw new RangeError(`unknown metric family ${name}`);
     const at = atMs === undefined ? '' : ` ${Math.trunc(atMs)}`;
     const braced = labels === '' ? '' : `{${labels}}`;
     family.lines.push(`${name}${braced} ${numberText(value)}${at}\n`);
   }
 
-  /** Families without a sample are left out. */
+  /** Omits families without samples. */
   render(): string {
     return [...this.#families.values()]
       .filter(({ lines }) => lines.length > 0)

@@ -1,4 +1,4 @@
-// Facts of the machine and the runtime that /metrics/cadvisor shows. Each is learnt once, when it is first needed.
+// Facts about the machine and the runtime for /metrics/cadvisor. Each is read once, on first use.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { CpuTopology } from '../api/ports/host-usage.ts';
 import { memoizeAsync } from '../base/memoize-async.ts';
@@ -37,16 +37,16 @@ export function machineInfo({
   });
 }
 
-const answerMs = 2_000;
+const responseTimeoutMs = 2_000;
 
 /**
  * The image of sandboxes: dashboards ignore series without an image. `fallback`: --pod-infra-container-image, used while the
  * runtime does not answer or does not name one.
  */
 export function sandboxImage(cri: Pick<CriRuntime, 'status'>, fallback: string): () => Promise<string> {
-  const learn = memoizeAsync(async () => {
-    const { info } = await cri.status({ verbose: true }, { timeoutMs: answerMs });
+  const load = memoizeAsync(async () => {
+    const { info } = await cri.status({ verbose: true }, { timeoutMs: responseTimeoutMs });
     return /"sandboxImage":\s*"([^"]+)"/.exec(info['config'] ?? '')?.[1] ?? fallback;
   });
-  return () => learn().catch(() => fallback);
+  return () => load().catch(() => fallback);
 }

@@ -16,7 +16,7 @@ const cases = [
   ['nothing is configured and nothing is known', {}, []],
   ['the kubelet runs in the root cgroup', { ownCgroup: () => '/' }, []],
   ['the kubelet runs in its own', { ownCgroup: () => '/kubelet' }, ['kubelet /kubelet']],
-  ['the configured one wins', { kubelet: '/a', ownCgroup: () => '/b' }, ['kubelet /a']],
+  ['the configured cgroup takes precedence', { kubelet: '/a', ownCgroup: () => '/b' }, ['kubelet /a']],
   [
     'all',
     { kubelet: '/a', runtime: '/b', system: '/c', pods: '/d' },

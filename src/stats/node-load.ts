@@ -1,4 +1,6 @@
-// What was collected, in the words of who decides by it. Pure. Upstream: pkg/kubelet/eviction/helpers.go (makeSignalObservations).
+// Converts collected statistics to the NodeLoad that eviction decides by: the figures behind the eviction signals, per node
+// and per pod. Invariant: an unknown figure is undefined, never 0. Pure.
+// Upstream: makeSignalObservations in pkg/kubelet/eviction/helpers.go.
 import type { ContainerLoad, DiskRoom, NodeLoad, PodLoad } from '../api/ports/node-usage.ts';
 import type { FileSystemSpace } from '../api/ports/volume-host.ts';
 import type { ContainerUsage, PodUsageParts } from './collect/collect-usage.ts';

@@ -14,7 +14,7 @@ const pod = (
   containers: ReturnType<typeof inSandbox>[],
 ) => anObservedPod({ uid: asPodUid(uid), name, sandboxes, containers });
 
-describe('of whom something is told', () => {
+describe('pickPods', () => {
   test.each([
     [
       'running containers, oldest first',
@@ -22,17 +22,17 @@ describe('of whom something is told', () => {
       ['1 s early,late'],
     ],
     [
-      'one that has ended is not',
+      'omits exited containers',
       [pod('1', 'a', [sandbox('s', 1)], [exited(0, { sandboxId: asSandboxId('s') })])],
       [],
     ],
     [
-      'a single sandbox that is not ready is',
+      'includes a single sandbox that is not ready',
       [pod('1', 'a', [sandbox('s', 1, false)], [inSandbox('s', 'c')])],
       ['1 s c'],
     ],
     [
-      'of two sandboxes the ready one',
+      'picks the ready one of two sandboxes',
       [
         pod(
           '1',
@@ -44,7 +44,7 @@ describe('of whom something is told', () => {
       ['1 new c'],
     ],
     [
-      'of none ready the newest',
+      'picks the newest if none is ready',
       [
         pod(
           '1',
@@ -56,7 +56,7 @@ describe('of whom something is told', () => {
       ['1 new c'],
     ],
     [
-      'a pod made anew under its name hides the one that ended',
+      'picks the new pod over a finished one of the same name',
       [
         pod('1', 'a', [sandbox('x', 1, false)], [inSandbox('x', 'c')]),
         pod('2', 'a', [sandbox('y', 2)], [inSandbox('y', 'c')]),
@@ -64,7 +64,7 @@ describe('of whom something is told', () => {
       ['2 y c'],
     ],
     [
-      'pods oldest first',
+      'sorts pods by age, oldest first',
       [
         pod('2', 'b', [sandbox('y', 2)], [inSandbox('y', 'c')]),
         pod('1', 'a', [sandbox('x', 1)], [inSandbox('x', 'c')]),

@@ -1,5 +1,5 @@
-// Decides of which pods and containers something is told. Pure. Upstream: removeTerminatedPods and removeTerminatedContainers
-// in pkg/kubelet/stats/cri_stats_provider.go.
+// Selects the pods and containers to report statistics of. Pure. Upstream: removeTerminatedPods and
+// removeTerminatedContainers in pkg/kubelet/stats/cri_stats_provider.go.
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/pod/observed.ts';
 
 export interface PickedPod {
@@ -10,16 +10,16 @@ export interface PickedPod {
 }
 
 /**
- * Pods with a running container, oldest first. Where several sandboxes have one name, since it was made anew or its pod was,
- * only those that are ready count; without such, the newest.
+ * Pods with a running container, oldest first. If several sandboxes share a name, because the sandbox or its pod was recreated,
+ * only the ready ones count; if none is ready, the newest.
  */
 export function pickPods(observed: Iterable<ObservedPod>): readonly PickedPod[] {
   const byName = new Map<string, { readonly pod: ObservedPod; readonly sandbox: ObservedSandbox }[]>();
   for (const pod of observed) {
     const name = `${pod.namespace}/${pod.name}`;
-    const known = byName.get(name) ?? [];
-    known.push(...pod.sandboxes.map((sandbox) => ({ pod, sandbox })));
-    byName.set(name, known);
+    const existing = byName.get(name) ?? [];
+    existing.push(...pod.sandboxes.map((sandbox) => ({ pod, sandbox })));
+    byName.set(name, existing);
   }
   return [...byName.values()]
     .flatMap((same) => current(same))

@@ -1,5 +1,5 @@
-// Renders /metrics/resource: what metrics-server and autoscalers live on. Pure. Upstream:
-// pkg/kubelet/metrics/collectors/resource_metrics.go, whose names, labels and timestamps these are.
+// Renders /metrics/resource, the source of metrics-server and autoscalers. Pure. Names, labels and timestamps are upstream's.
+// Upstream: pkg/kubelet/metrics/collectors/resource_metrics.go.
 import { labelText } from '../base/metrics.ts';
 import type { CollectedUsage, Measured } from './collect/collect-usage.ts';
 import { Exposition, type FamilySpec } from './exposition.ts';
@@ -8,30 +8,30 @@ export const resourceFamilies: readonly FamilySpec[] = [
   {
     name: 'container_cpu_usage_seconds_total',
     type: 'counter',
-    help: 'CPU time that the container has used.',
+    help: 'Cumulative CPU time of the container.',
   },
   { name: 'container_memory_working_set_bytes', type: 'gauge', help: 'Working set of the container.' },
   {
     name: 'container_start_time_seconds',
     type: 'gauge',
-    help: 'When the container was made, since the epoch.',
+    help: 'Start time of the container in seconds since the epoch.',
   },
-  { name: 'container_swap_limit_bytes', type: 'gauge', help: 'Swap that the container may use.' },
-  { name: 'container_swap_usage_bytes', type: 'gauge', help: 'Swap that the container uses.' },
-  { name: 'node_cpu_usage_seconds_total', type: 'counter', help: 'CPU time that the node has used.' },
+  { name: 'container_swap_limit_bytes', type: 'gauge', help: 'Swap limit of the container.' },
+  { name: 'container_swap_usage_bytes', type: 'gauge', help: 'Swap usage of the container.' },
+  { name: 'node_cpu_usage_seconds_total', type: 'counter', help: 'Cumulative CPU time of the node.' },
   { name: 'node_memory_working_set_bytes', type: 'gauge', help: 'Working set of the node.' },
-  { name: 'node_swap_usage_bytes', type: 'gauge', help: 'Swap that the node uses.' },
-  { name: 'pod_cpu_usage_seconds_total', type: 'counter', help: 'CPU time that the pod has used.' },
+  { name: 'node_swap_usage_bytes', type: 'gauge', help: 'Swap usage of the node.' },
+  { name: 'pod_cpu_usage_seconds_total', type: 'counter', help: 'Cumulative CPU time of the pod.' },
   { name: 'pod_memory_working_set_bytes', type: 'gauge', help: 'Working set of the pod.' },
-  { name: 'pod_swap_usage_bytes', type: 'gauge', help: 'Swap that the pod uses.' },
+  { name: 'pod_swap_usage_bytes', type: 'gauge', help: 'Swap usage of the pod.' },
   {
     name: 'resource_scrape_error',
     type: 'gauge',
-    help: '1 when something of this could not be learnt, 0 otherwise.',
+    help: '1 if a figure could not be collected, 0 otherwise.',
   },
 ];
 
-/** Undefined: nothing could be learnt at all. */
+/** Undefined: the collection failed. */
 export function renderResourceMetrics(usage: CollectedUsage | undefined): string {
   const text = new Exposition(resourceFamilies);
   text.add('resource_scrape_error', '', usage === undefined || usage.faults.length > 0 ? 1 : 0);
@@ -54,13 +54,13 @@ export function renderResourceMetrics(usage: CollectedUsage | undefined): string
   return text.render();
 }
 
-function addUsage(text: Exposition, whose: string, labels: string, usage: Measured | undefined): void {
+function addUsage(text: Exposition, scope: string, labels: string, usage: Measured | undefined): void {
   if (usage === undefined) return;
   const { atMs, cpuNs, memory } = usage;
-  if (cpuNs !== undefined) text.add(`${whose}_cpu_usage_seconds_total`, labels, cpuNs / 1e9, atMs);
+  if (cpuNs !== undefined) text.add(`${scope}_cpu_usage_seconds_total`, labels, cpuNs / 1e9, atMs);
   if (memory === undefined) return;
-  text.add(`${whose}_memory_working_set_bytes`, labels, memory.workingSetBytes, atMs);
-  text.add(`${whose}_swap_usage_bytes`, labels, memory.swapBytes, atMs);
+  text.add(`${scope}_memory_working_set_bytes`, labels, memory.workingSetBytes, atMs);
+  text.add(`${scope}_swap_usage_bytes`, labels, memory.swapBytes, atMs);
 }
 
 function addSwapLimit(text: Exposition, labels: string, usage: Measured | undefined): void {

@@ -13,7 +13,7 @@ function world() {
   return { clock, shared, waiting };
 }
 
-test('who asks while it is made, and for a while after, gets the same', async () => {
+test('shares the result among callers during and after its computation', async () => {
   const { clock, shared, waiting } = world();
   const first = shared.get();
   await clock.advance(60_000);
@@ -22,7 +22,7 @@ test('who asks while it is made, and for a while after, gets the same', async ()
   expect([await first, await second, waiting.length]).toEqual([1, 1, 1]);
 });
 
-test('made anew when it is too old, or sooner for who wants it fresher', async () => {
+test('computes again after the maximum age, or earlier if a caller requests a fresher result', async () => {
   const { clock, shared, waiting } = world();
   const first = shared.get();
   waiting[0]?.resolve(1);
@@ -37,7 +37,7 @@ test('made anew when it is too old, or sooner for who wants it fresher', async (
   expect(waiting).toHaveLength(3);
 });
 
-test('a failure is told and not kept', async () => {
+test('returns a failure without caching it', async () => {
   const { shared, waiting } = world();
   const first = shared.get();
   waiting[0]?.reject(new Error('no'));

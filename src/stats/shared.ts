@@ -1,44 +1,44 @@
-// One result for all who ask within a while. Invariants: one making at a time; a result counts from when its making began; a
-// failure is told to those who waited for it and not kept.
+// Shares one asynchronous result among callers for a while. Invariants: one computation at a time; a result's age counts
+// from the start of its computation; a failure is returned to the callers that waited for it and is not cached.
 import type { Clock } from '../base/clock.ts';
 
-interface Made<T> {
+interface Result<T> {
   readonly atMs: number;
   readonly result: Promise<T>;
 }
 
 export class Shared<T> {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #goodForMs: number;
-  readonly #make: () => Promise<T>;
-  #made: Made<T> | undefined;
-  #isMaking = false;
+  readonly #maxAgeMs: number;
+  readonly #compute: () => Promise<T>;
+  #latest: Result<T> | undefined;
+  #isComputing = false;
 
-  constructor(clock: Pick<Clock, 'monotonic'>, goodForMs: number, make: () => Promise<T>) {
+  constructor(clock: Pick<Clock, 'monotonic'>, maxAgeMs: number, compute: () => Promise<T>) {
     this.#clock = clock;
-    this.#goodForMs = goodForMs;
-    this.#make = make;
+    this.#maxAgeMs = maxAgeMs;
+    this.#compute = compute;
   }
 
-  /** `within`: how old it may be, when that is less than usual. */
-  get(within = this.#goodForMs): Promise<T> {
-    const made = this.#made;
-    if (made !== undefined && (this.#isMaking || this.#clock.monotonic() - made.atMs < within))
-      return made.result;
-    this.#isMaking = true;
-    const fresh: Made<T> = { atMs: this.#clock.monotonic(), result: this.#run() };
-    this.#made = fresh;
+  /** `withinMs`: the maximum age, if lower than the default. */
+  get(withinMs = this.#maxAgeMs): Promise<T> {
+    const latest = this.#latest;
+    if (latest !== undefined && (this.#isComputing || this.#clock.monotonic() - latest.atMs < withinMs))
+      return latest.result;
+    this.#isComputing = true;
+    const fresh: Result<T> = { atMs: this.#clock.monotonic(), result: this.#run() };
+    this.#latest = fresh;
     fresh.result.catch(() => {
-      if (this.#made === fresh) this.#made = undefined;
+      if (this.#latest === fresh) this.#latest = undefined;
     });
     return fresh.result;
   }
 
   async #run(): Promise<T> {
     try {
-      return await this.#make();
+      return await this.#compute();
     } finally {
-      this.#isMaking = false;
+      this.#isComputing = false;
     }
   }
 }

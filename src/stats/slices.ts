@@ -1,28 +1,28 @@
-// Work in slices, so that everything else has its turn beside a long one. Invariant: a slice ends at the first breath after
-// its time is over; who never breathes is never cut.
+// Splits long synchronous work into time slices, so that it does not block the event loop. Invariant: a slice ends at the
+// first `yieldIfDue` after its time; without such calls the work is never interrupted.
 import type { Clock } from '../base/clock.ts';
 
 export interface SlicesDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Resolves when everything else has had its turn. */
+  /** Resolves after other pending work has run. */
   readonly pause: () => Promise<void>;
 }
 
-/** Short beside what a probe or a pod start may wait. */
+/** Short compared with the latency that a probe or a pod start tolerates. */
 const sliceMs = 3;
 
 export class Slices {
   readonly #deps: SlicesDeps;
-  #sinceMs: number;
+  #sliceStartMs: number;
 
   constructor(deps: SlicesDeps) {
     this.#deps = deps;
-    this.#sinceMs = deps.clock.monotonic();
+    this.#sliceStartMs = deps.clock.monotonic();
   }
 
   async yieldIfDue(): Promise<void> {
-    if (this.#deps.clock.monotonic() - this.#sinceMs < sliceMs) return;
+    if (this.#deps.clock.monotonic() - this.#sliceStartMs < sliceMs) return;
     await this.#deps.pause();
-    this.#sinceMs = this.#deps.clock.monotonic();
+    this.#sliceStartMs = this.#deps.clock.monotonic();
   }
 }

@@ -1,5 +1,5 @@
-// Statistics as a whole, on control groups and a runtime in memory: what is told, how it is shared, and what happens when
-// something cannot be learnt.
+// Statistics end to end, on in-memory cgroups and an in-memory runtime: what is reported, how collections are shared, and
+// what happens on faults.
 import { describe, expect, test } from 'vitest';
 import { anObservedContainer, anObservedPod } from '../../test/builders/builders.ts';
 import { parsePrometheusText, sampleOf } from '../../test/clients/prometheus-text.ts';
@@ -26,23 +26,23 @@ const volume: VolumeUsage = {
 };
 
 function world(): StatsWorld {
-  const made = new StatsWorld();
-  const now = made.clock.now();
+  const env = new StatsWorld();
+  const now = env.clock.now();
   const container = anObservedContainer({ createdAtMs: now - 10_000, startedAtMs: now - 10_000 });
-  made.pods.set('uid-p', anObservedPod({ containers: [container] }));
-  made.cgroups.groups.set('/', { cpuNs: 9e9, memory: memoryUsage({ limitBytes: 8000 }) });
-  made.cgroups.groups.set('/kubepods', { memory: memoryUsage({ limitBytes: 7000 }) });
-  made.cgroups.groups.set('/kubepods/burstable', {});
-  made.cgroups.groups.set(podPath, { cpuNs: 6e9 });
-  made.cgroups.groups.set(`${podPath}/sandbox-1`, { pids: [41] });
-  made.cgroups.groups.set(`${podPath}/c-1`, {
+  env.pods.set('uid-p', anObservedPod({ containers: [container] }));
+  env.cgroups.groups.set('/', { cpuNs: 9e9, memory: memoryUsage({ limitBytes: 8000 }) });
+  env.cgroups.groups.set('/kubepods', { memory: memoryUsage({ limitBytes: 7000 }) });
+  env.cgroups.groups.set('/kubepods/burstable', {});
+  env.cgroups.groups.set(podPath, { cpuNs: 6e9 });
+  env.cgroups.groups.set(`${podPath}/sandbox-1`, { pids: [41] });
+  env.cgroups.groups.set(`${podPath}/c-1`, {
     cpuNs: 5e9,
     pids: [42, 43],
     memory: memoryUsage({ limitBytes: 4000 }),
   });
-  made.system.push({ name: 'pods', path: '/kubepods' });
-  made.containerStats = [statsOf('c-1')];
-  return made;
+  env.system.push({ name: 'pods', path: '/kubepods' });
+  env.containerStats = [statsOf('c-1')];
+  return env;
 }
 
 function statsOf(id: string) {
@@ -75,11 +75,11 @@ function statsOf(id: string) {
   };
 }
 
-describe('the summary', () => {
-  test("has the shape and the order of upstream's", async () => {
-    const made = world();
-    made.volumes.set('uid-p', [volume, { ...volume, name: 'tmp', claim: undefined, isLocalEphemeral: true }]);
-    const summary = await made.stats().summary(false);
+describe('summary', () => {
+  test("has upstream's fields in upstream's order", async () => {
+    const env = world();
+    env.volumes.set('uid-p', [volume, { ...volume, name: 'tmp', claim: undefined, isLocalEphemeral: true }]);
+    const summary = await env.stats().summary(false);
     expect(shapeFaults(JSON.parse(JSON.stringify(summary)))).toEqual([]);
     expect(summary).toMatchObject({
       node: {
@@ -113,17 +113,17 @@ describe('the summary', () => {
             { name: 'tmp', usedBytes: 10 },
             { name: 'data', pvcRef: { name: 'claim', namespace: 'default' } },
           ],
-          // Written, logs of the container, files beside them, and the volume that goes with the pod.
+          // Writable layer, container logs, other files of the pod, and the ephemeral volume.
           'ephemeral-storage': { usedBytes: 55 + 4096 + 4096 + 10, inodesUsed: 3 + 1 + 1 + 2 },
         },
       ],
     });
   });
 
-  test('cpu and memory alone: the runtime and the disk are not asked', async () => {
-    const made = world();
-    const summary = await made.stats().summary(true);
-    expect(made.asked).toEqual([]);
+  test('reads neither runtime nor disk for CPU and memory only', async () => {
+    const env = world();
+    const summary = await env.stats().summary(true);
+    expect(env.runtimeCalls).toEqual([]);
     expect(Object.keys(summary.node)).toEqual([
       'nodeName',
       'systemContainers',
@@ -142,178 +142,182 @@ describe('the summary', () => {
     ]);
   });
 
-  test('without the gate there is no pressure', async () => {
-    const made = world();
+  test('omits pressure without the gate', async () => {
+    const env = world();
     const settings = { nodeName: 'n', bootedAtMs: 0, psi: false };
-    const text = JSON.stringify(await made.stats({ settings }).summary(false));
+    const text = JSON.stringify(await env.stats({ settings }).summary(false));
     expect(text).not.toContain('"io"');
   });
 
-  test('the rate is that since the last collection', async () => {
-    const made = world();
-    const stats = made.stats();
-    // A container's age is the runtime's word. That of all pods' cgroup nobody knows: after a kubelet's restart it is old.
+  test('reports the CPU rate since the last collection', async () => {
+    const env = world();
+    const stats = env.stats();
+    // The runtime reports a container's age. The age of the cgroup of all pods is unknown: it outlives the kubelet.
     const [first] = (await stats.summary(true)).node.systemContainers ?? [];
     expect(first?.cpu).not.toHaveProperty('usageNanoCores');
-    await made.clock.advance(10_000);
-    made.cgroups.groups.set(`${podPath}/c-1`, { cpuNs: 6e9 });
+    await env.clock.advance(10_000);
+    env.cgroups.groups.set(`${podPath}/c-1`, { cpuNs: 6e9 });
     const summary = await stats.summary(true);
     expect(summary.pods[0]?.containers[0]?.cpu?.usageNanoCores).toBe(100_000_000);
     expect(summary.node.systemContainers?.[0]?.cpu?.usageNanoCores).toBe(0);
   });
 });
 
-test('a container began when its runtime says, although the kernel dates its cgroup later', async () => {
-  const made = world();
-  const began = Math.trunc(made.clock.now() / 1000) - 10;
-  const told = parsePrometheusText(await made.stats().cadvisorMetrics());
+test('reports the runtime’s start time of a container, although the kernel dates its cgroup later', async () => {
+  const env = world();
+  const began = Math.trunc(env.clock.now() / 1000) - 10;
+  const samples = parsePrometheusText(await env.stats().cadvisorMetrics());
   const of = (labels: Readonly<Record<string, string>>): number =>
-    sampleOf(told, 'container_start_time_seconds', labels).value;
+    sampleOf(samples, 'container_start_time_seconds', labels).value;
   expect(of({ container: 'c' })).toBe(began);
   expect(of({ id: '/kubepods' })).toBe(began + 5);
 });
 
 describe('sharing', () => {
-  test('many who ask at once, and for 10 s after, share one collection', async () => {
-    const made = world();
-    const stats = made.stats();
+  test('shares one collection among concurrent callers and for 10 s', async () => {
+    const env = world();
+    const stats = env.stats();
     await Promise.all([
       stats.summary(false),
       stats.summary(false),
       stats.resourceMetrics(),
       stats.cadvisorMetrics(),
     ]);
-    const reads = made.cgroups.reads;
-    await made.clock.advance(9_000);
+    const reads = env.cgroups.reads;
+    await env.clock.advance(9_000);
     await Promise.all([stats.summary(false), stats.resourceMetrics(), stats.cadvisorMetrics()]);
-    expect([made.cgroups.reads, made.asked]).toEqual([reads, ['containers', 'images']]);
-    await made.clock.advance(2_000);
+    expect([env.cgroups.reads, env.runtimeCalls]).toEqual([reads, ['containers', 'images']]);
+    await env.clock.advance(2_000);
     await stats.resourceMetrics();
-    expect(made.cgroups.reads).toBeGreaterThan(reads);
+    expect(env.cgroups.reads).toBeGreaterThan(reads);
   });
 
-  test('nothing is read when nobody asks', async () => {
-    const made = world();
-    const stats = made.stats();
+  test('reads nothing without a request', async () => {
+    const env = world();
+    const stats = env.stats();
     const end = new AbortController();
     const { stopped } = await stats.start(end.signal);
-    await made.clock.advance(600_000);
-    expect([made.cgroups.reads, made.asked, made.clock.pendingTimers()]).toEqual([0, [], 0]);
+    await env.clock.advance(600_000);
+    expect([env.cgroups.reads, env.runtimeCalls, env.clock.pendingTimers()]).toEqual([0, [], 0]);
     end.abort();
     await stopped;
   });
 
-  test('a long collection pauses now and then', async () => {
-    const made = world();
+  test('pauses regularly during a long collection', async () => {
+    const env = world();
     for (let index = 0; index < 110; index++) {
       const uid = `many-${index}`;
-      made.pods.set(uid, anObservedPod({ uid: asPodUid(uid), name: uid }));
-      made.cgroups.groups.set(`/kubepods/pod${uid}`, {});
-      made.cgroups.groups.set(`/kubepods/pod${uid}/c-1`, {});
+      env.pods.set(uid, anObservedPod({ uid: asPodUid(uid), name: uid }));
+      env.cgroups.groups.set(`/kubepods/pod${uid}`, {});
+      env.cgroups.groups.set(`/kubepods/pod${uid}/c-1`, {});
     }
     let spentMs = 0;
     let pauses = 0;
     // Every read takes half a millisecond.
-    made.cgroups.onRead = () => void (spentMs += 0.5);
-    const clock = Object.assign(Object.create(made.clock) as typeof made.clock, {
+    env.cgroups.onRead = () => void (spentMs += 0.5);
+    const clock = Object.assign(Object.create(env.clock) as typeof env.clock, {
       monotonic: () => spentMs,
-      now: () => made.clock.now(),
-      setTimer: (ms: number, fn: () => void) => made.clock.setTimer(ms, fn),
+      now: () => env.clock.now(),
+      setTimer: (ms: number, fn: () => void) => env.clock.setTimer(ms, fn),
     });
-    await made.stats({ clock, readers: { pause: () => Promise.resolve(void pauses++) } }).resourceMetrics();
+    await env.stats({ clock, readers: { pause: () => Promise.resolve(void pauses++) } }).resourceMetrics();
     expect(pauses).toBeGreaterThan(20);
   });
 });
 
 describe('faults', () => {
-  test('a runtime that stalls: what the kernel tells is there within the deadline', async () => {
-    const made = world();
-    made.stalled = true;
-    const stats = made.stats();
-    const asked = stats.summary(false);
-    await made.clock.advance(3_000);
-    const summary = await asked;
+  test('reports the kernel’s figures within the deadline while the runtime stalls', async () => {
+    const env = world();
+    env.stalled = true;
+    const stats = env.stats();
+    const pending = stats.summary(false);
+    await env.clock.advance(3_000);
+    const summary = await pending;
     expect(summary.node.runtime).toEqual({});
     expect(summary.pods[0]?.containers[0]).toMatchObject({ cpu: { usageCoreNanoSeconds: 5e9 } });
     expect(summary.pods[0]?.containers[0]?.rootfs).toBeUndefined();
-    expect(made.warned).toEqual(['Some statistics could not be learnt']);
-    expect(made.clock.pendingTimers()).toBe(0);
+    expect(env.warned).toEqual(['Failed to collect some statistics']);
+    expect(env.clock.pendingTimers()).toBe(0);
   });
 
-  test('containers that are no cgroups here: the runtime is asked, and its silence sets the error', async () => {
-    const made = world();
-    for (const path of [podPath, `${podPath}/c-1`, `${podPath}/sandbox-1`]) made.cgroups.groups.delete(path);
-    const told = parsePrometheusText(await made.stats().resourceMetrics());
-    expect(sampleOf(told, 'container_cpu_usage_seconds_total', { container: 'c', pod: 'p' }).value).toBe(3);
-    expect(sampleOf(told, 'pod_memory_working_set_bytes', { pod: 'p' }).value).toBe(700);
-    expect(sampleOf(told, 'resource_scrape_error').value).toBe(0);
-    made.stalled = true;
-    const asked = made.stats().resourceMetrics();
-    await made.clock.advance(3_000);
-    const silent = parsePrometheusText(await asked);
+  test('queries the runtime for containers without a cgroup, and reports a scrape error if it stalls', async () => {
+    const env = world();
+    for (const path of [podPath, `${podPath}/c-1`, `${podPath}/sandbox-1`]) env.cgroups.groups.delete(path);
+    const samples = parsePrometheusText(await env.stats().resourceMetrics());
+    expect(sampleOf(samples, 'container_cpu_usage_seconds_total', { container: 'c', pod: 'p' }).value).toBe(
+      3,
+    );
+    expect(sampleOf(samples, 'pod_memory_working_set_bytes', { pod: 'p' }).value).toBe(700);
+    expect(sampleOf(samples, 'resource_scrape_error').value).toBe(0);
+    env.stalled = true;
+    const pending = env.stats().resourceMetrics();
+    await env.clock.advance(3_000);
+    const silent = parsePrometheusText(await pending);
     expect(sampleOf(silent, 'resource_scrape_error').value).toBe(1);
     expect(sampleOf(silent, 'node_memory_working_set_bytes').value).toBe(900);
   });
 
-  test('a container that vanishes in the middle is left out, the rest is told', async () => {
-    const made = world();
-    made.cgroups.onRead = (path) => {
-      if (path === podPath) made.cgroups.groups.delete(`${podPath}/c-1`);
+  test('omits a container that disappears during the collection', async () => {
+    const env = world();
+    env.cgroups.onRead = (path) => {
+      if (path === podPath) env.cgroups.groups.delete(`${podPath}/c-1`);
     };
-    made.containerStats = [];
-    const text = await made.stats().cadvisorMetrics();
-    const told = parsePrometheusText(text);
+    env.containerStats = [];
+    const text = await env.stats().cadvisorMetrics();
+    const samples = parsePrometheusText(text);
     expect(text).not.toContain('container="c"');
-    expect(sampleOf(told, 'container_memory_working_set_bytes', { id: podPath, pod: 'p' }).value).toBe(900);
-    expect(sampleOf(told, 'container_scrape_error').value).toBe(0);
+    expect(sampleOf(samples, 'container_memory_working_set_bytes', { id: podPath, pod: 'p' }).value).toBe(
+      900,
+    );
+    expect(sampleOf(samples, 'container_scrape_error').value).toBe(0);
   });
 
-  test('a file that cannot be read is a fault of that scrape alone', async () => {
-    const made = world();
-    const stats = made.stats();
-    made.cgroups.onRead = (path) => {
-      if (path === podPath) made.unreadable.record(`${path}/cpu.stat`, new Error('EIO'));
+  test('reports an unreadable file as a fault of that scrape only', async () => {
+    const env = world();
+    const stats = env.stats();
+    env.cgroups.onRead = (path) => {
+      if (path === podPath) env.unreadable.record(`${path}/cpu.stat`, new Error('EIO'));
     };
     expect(sampleOf(parsePrometheusText(await stats.resourceMetrics()), 'resource_scrape_error').value).toBe(
       1,
     );
-    made.cgroups.onRead = () => undefined;
-    await made.clock.advance(10_000);
+    env.cgroups.onRead = () => undefined;
+    await env.clock.advance(10_000);
     expect(sampleOf(parsePrometheusText(await stats.resourceMetrics()), 'resource_scrape_error').value).toBe(
       0,
     );
   });
 
-  test('a disk that does not answer, and volumes that take long', async () => {
-    const made = world();
+  test('omits a hung disk and slow volumes', async () => {
+    const env = world();
     const never = (): Promise<never> => new Promise(() => undefined);
-    const stats = made.stats({ readers: { host: fakeHostThatHangs(never) }, volumes: { ofPod: never } });
-    const asked = stats.summary(false);
-    await made.clock.advance(12_000);
-    const summary = await asked;
+    const stats = env.stats({ readers: { host: fakeHostThatHangs(never) }, volumes: { ofPod: never } });
+    const pending = stats.summary(false);
+    await env.clock.advance(12_000);
+    const summary = await pending;
     expect(summary.node.fs).toBeUndefined();
     expect(summary.pods).toHaveLength(1);
-    expect(made.clock.pendingTimers()).toBe(0);
+    expect(env.clock.pendingTimers()).toBe(0);
   });
 
-  test('an end in the middle leaves nothing behind', async () => {
-    const made = world();
-    made.stalled = true;
-    const stats = made.stats();
+  test('leaves no timers when stopped during a collection', async () => {
+    const env = world();
+    env.stalled = true;
+    const stats = env.stats();
     const end = new AbortController();
     const { stopped } = await stats.start(end.signal);
-    const asked = stats.summary(false);
+    const pending = stats.summary(false);
     end.abort();
-    await Promise.all([stopped, asked]);
-    expect(made.clock.pendingTimers()).toBe(0);
+    await Promise.all([stopped, pending]);
+    expect(env.clock.pendingTimers()).toBe(0);
   });
 
-  test('a machine without control groups, and a runtime that refuses', async () => {
-    const made = world();
+  test('works without cgroups and with an unavailable runtime', async () => {
+    const env = world();
     const refuse = (): Promise<never> =>
-      Promise.reject(new KubeletError('unavailable', 'UNAVAILABLE', 'away'));
+      Promise.reject(new KubeletError('unavailable', 'UNAVAILABLE', 'unavailable'));
     const runtime = { listContainerStats: refuse, listPodSandboxStats: refuse, imageFsInfo: refuse };
-    const stats = made.stats({ readers: { cgroups: undefined }, runtime });
+    const stats = env.stats({ readers: { cgroups: undefined }, runtime });
     expect((await stats.summary(false)).pods[0]?.podRef.name).toBe('p');
     expect(sampleOf(parsePrometheusText(await stats.cadvisorMetrics()), 'container_scrape_error').value).toBe(
       1,
@@ -335,11 +339,11 @@ function fakeHostThatHangs(never: () => Promise<never>) {
   };
 }
 
-describe('what eviction decides by', () => {
-  test('amounts of the node and of pods; what is not known is not zero', async () => {
-    const made = world();
-    made.volumes.set('uid-p', [volume]);
-    const load = await made.stats().load();
+describe('load for eviction', () => {
+  test('reports amounts of node and pods; unknown figures are undefined, not zero', async () => {
+    const env = world();
+    env.volumes.set('uid-p', [volume]);
+    const load = await env.stats().load();
     expect(load).toMatchObject({
       memory: { capacityBytes: 8000, workingSetBytes: 900, availableBytes: 7100 },
       podMemory: { limitBytes: 7000, workingSetBytes: 900 },
@@ -357,18 +361,18 @@ describe('what eviction decides by', () => {
         },
       ],
     });
-    made.cgroups.groups.clear();
-    made.containerStats = [];
-    const unknown = await made.stats().load();
+    env.cgroups.groups.clear();
+    env.containerStats = [];
+    const unknown = await env.stats().load();
     expect([unknown.memory, unknown.pods[0]?.workingSetBytes]).toEqual([undefined, undefined]);
   });
 
-  test('who needs it fresh gets it fresh', async () => {
-    const made = world();
-    const stats = made.stats();
+  test('collects again if a fresher result is requested', async () => {
+    const env = world();
+    const stats = env.stats();
     await stats.load();
-    await made.clock.advance(1_000);
-    made.cgroups.groups.set('/', { memory: memoryUsage({ workingSetBytes: 5, limitBytes: 8000 }) });
+    await env.clock.advance(1_000);
+    env.cgroups.groups.set('/', { memory: memoryUsage({ workingSetBytes: 5, limitBytes: 8000 }) });
     expect((await stats.load()).memory?.workingSetBytes).toBe(900);
     expect((await stats.load(0)).memory?.workingSetBytes).toBe(5);
   });

@@ -1,6 +1,6 @@
-// What the node uses, for who asks: the summary, the metrics of resources and of cgroups, and what eviction decides by.
-// Upstream: pkg/kubelet/stats, pkg/kubelet/server/stats. Owns the collections. Invariants: nothing is collected unless somebody
-// asks; who asks within 10 s shares what was collected; what cannot be learnt in time is left out and told as a fault.
+// Serves resource usage of node, pods and containers: the summary, /metrics/resource, /metrics/cadvisor, and the figures for
+// eviction. Owns the collections. Invariants: nothing is collected unless requested; callers within 10 s share a collection;
+// what cannot be collected in time is omitted and reported as a fault. Upstream: pkg/kubelet/stats, pkg/kubelet/server/stats.
 import type { NodeLoad, NodeLoadSource } from '../api/ports/node-usage.ts';
 import type { FileSystemSpace } from '../api/ports/volume-host.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
@@ -12,10 +12,10 @@ import type { Logger } from '../base/log/log.ts';
 import type { MachineEntry } from './cadvisor/cadvisor-entry.ts';
 import { renderCadvisor } from './cadvisor/cadvisor-metrics.ts';
 import { type CollectCadvisorDeps, collectCadvisor } from './cadvisor/collect-cadvisor.ts';
-import { AskRuntime, type AskRuntimeDeps } from './collect/ask-runtime.ts';
 import { CollectDisk, type CollectDiskDeps, type CollectedDisk } from './collect/collect-disk.ts';
 import { type CollectedNetwork, type CollectNetworkDeps, collectNetwork } from './collect/collect-network.ts';
 import { type CollectedUsage, CollectUsage, type CollectUsageDeps } from './collect/collect-usage.ts';
+import { RuntimeStats, type RuntimeStatsDeps } from './collect/runtime-stats.ts';
 import { nodeLoad } from './node-load.ts';
 import { pickPods } from './pick-pods.ts';
 import { renderResourceMetrics } from './resource-metrics.ts';
@@ -33,14 +33,14 @@ type HostReader = CollectDiskDeps['host'] &
 
 export interface StatsDeps {
   readonly observed: CollectUsageDeps['observed'];
-  readonly runtime: AskRuntimeDeps['runtime'];
+  readonly runtime: RuntimeStatsDeps['runtime'];
   readonly volumes: CollectDiskDeps['volumes'];
   /** Reads the kernel's files. */
   readonly readers: Pick<CollectUsageDeps, 'cgroups' | 'pause'> & {
     readonly host: HostReader;
     readonly unreadable: UnreadableFiles;
   };
-  /** Where things lie on this node, and what does not change about it. */
+  /** Paths and constant facts of this node. */
   readonly node: Pick<CollectUsageDeps, 'places' | 'system'> &
     Pick<CollectDiskDeps, 'rootDir' | 'podLogsDir'> &
     Pick<CollectCadvisorDeps, 'sandboxImage'> & { readonly machine: () => Promise<MachineEntry> };
@@ -49,29 +49,29 @@ export interface StatsDeps {
   readonly log: Logger;
 }
 
-/** As cadvisor looks anew. */
-const goodForMs = 10_000;
-/** What is shown together was measured nearly together. */
-const togetherMs = 5_000;
+/** cadvisor's housekeeping interval. */
+const maxAgeMs = 10_000;
+/** Maximum age of a part, so that figures reported together were measured nearly together. */
+const maxPartAgeMs = 5_000;
 const spaceDeadlineMs = 2_000;
 
 export class Stats implements Component, NodeLoadSource {
   readonly name = 'stats';
   readonly #deps: StatsDeps;
-  readonly #life = new AbortController();
+  readonly #stopping = new AbortController();
   readonly #usage: Shared<CollectedUsage>;
   readonly #disk: Shared<CollectedDisk>;
   readonly #network: Shared<CollectedNetwork>;
   readonly #all: Shared<Collected>;
   readonly #cadvisor: Shared<string>;
-  #told = '';
+  #lastFaults = '';
 
   constructor(deps: StatsDeps) {
     this.#deps = deps;
     const { clock, node, readers, settings } = deps;
-    const ask = new AskRuntime(deps);
-    const shared = <T>(make: () => Promise<T>): Shared<T> => new Shared(clock, goodForMs, make);
-    const containers = shared(() => ask.containers(this.#life.signal));
+    const runtimeStats = new RuntimeStats(deps);
+    const shared = <T>(compute: () => Promise<T>): Shared<T> => new Shared(clock, maxAgeMs, compute);
+    const containers = shared(() => runtimeStats.containers(this.#stopping.signal));
     const collectUsage = new CollectUsage({
       observed: deps.observed,
       cgroups: readers.cgroups,
@@ -80,22 +80,26 @@ export class Stats implements Component, NodeLoadSource {
       pause: readers.pause,
       clock,
       bootedAtMs: settings.bootedAtMs,
-      askContainers: () => containers.get(togetherMs),
+      fetchContainers: () => containers.get(maxPartAgeMs),
     });
     const collectDisk = new CollectDisk({ ...node, volumes: deps.volumes, host: readers.host, clock });
     this.#usage = shared(() => this.#withFaults(() => collectUsage.collect()));
-    this.#disk = shared(() => collectDisk.collect(pickPods(deps.observed.all().values()), this.#life.signal));
+    this.#disk = shared(() =>
+      collectDisk.collect(pickPods(deps.observed.all().values()), this.#stopping.signal),
+    );
     this.#network = shared(async () => {
-      const { pods } = await this.#usage.get(togetherMs);
-      const askSandboxes = () => ask.sandboxes(this.#life.signal);
-      return collectNetwork({ ...readers, clock, askSandboxes }, pods);
+      const { pods } = await this.#usage.get(maxPartAgeMs);
+      const fetchSandboxes = () => runtimeStats.sandboxes(this.#stopping.signal);
+      return collectNetwork({ ...readers, clock, fetchSandboxes }, pods);
     });
-    this.#all = shared(() => this.#collectAll(containers, ask));
+    this.#all = shared(() => this.#collectAll(containers, runtimeStats));
     this.#cadvisor = shared(() => this.#renderCadvisor());
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const stopped = untilAborted(signal).then(() => this.#life.abort(new Aborted('the kubelet stops')));
+    const stopped = untilAborted(signal).then(() =>
+      this.#stopping.abort(new Aborted('the kubelet is stopping')),
+    );
     return Promise.resolve({ stopped });
   }
 
@@ -114,34 +118,34 @@ export class Stats implements Component, NodeLoadSource {
     return this.#cadvisor.get();
   }
 
-  /** Logs and volumes of pods. */
+  /** Disk usage of the pods' logs and volumes. */
   disk(): Promise<CollectedDisk> {
     return this.#disk.get();
   }
 
-  async load(withinMs = goodForMs): Promise<NodeLoad> {
+  async load(withinMs = maxAgeMs): Promise<NodeLoad> {
     await Promise.all([this.#usage.get(withinMs), this.#disk.get(withinMs)]);
     return nodeLoad(await this.#all.get(withinMs));
   }
 
   async #collectAll(
-    containerStats: Shared<Awaited<ReturnType<AskRuntime['containers']>>>,
-    ask: AskRuntime,
+    containerStats: Shared<Awaited<ReturnType<RuntimeStats['containers']>>>,
+    runtimeStats: RuntimeStats,
   ): Promise<Collected> {
     const { clock } = this.#deps;
     const { host } = this.#deps.readers;
     const [usage, disk, network, containers, images] = await Promise.all([
-      this.#usage.get(togetherMs),
-      this.#disk.get(togetherMs),
-      this.#network.get(togetherMs),
-      containerStats.get(togetherMs),
-      ask.images(this.#life.signal),
+      this.#usage.get(maxPartAgeMs),
+      this.#disk.get(maxPartAgeMs),
+      this.#network.get(maxPartAgeMs),
+      containerStats.get(maxPartAgeMs),
+      runtimeStats.images(this.#stopping.signal),
     ]);
     const named = [images.value, ...[...containers.value.values()].map((stats) => stats.writableLayer)];
     const faults = [...usage.faults, ...disk.faults, ...network.faults];
     for (const { fault } of [containers, images]) if (fault !== undefined) faults.push(fault);
     const spaces = await this.#spaces(new Set(named.flatMap((each) => each?.fsId?.mountpoint ?? [])), faults);
-    this.#tell(faults);
+    this.#logFaults(faults);
     return {
       usage,
       disk,
@@ -163,7 +167,7 @@ export class Stats implements Component, NodeLoadSource {
     const { clock } = this.#deps;
     const { host } = this.#deps.readers;
     const found = new Map<string, FileSystemSpace>();
-    const { signal } = this.#life;
+    const { signal } = this.#stopping;
     for (const path of mountPoints) {
       const what = `file system of ${path}`;
       try {
@@ -180,8 +184,8 @@ export class Stats implements Component, NodeLoadSource {
 
   async #renderCadvisor(): Promise<string> {
     const { clock, node, readers, settings } = this.#deps;
-    const usage = await this.#usage.get(togetherMs);
-    const network = await this.#network.get(togetherMs);
+    const usage = await this.#usage.get(maxPartAgeMs);
+    const network = await this.#network.get(maxPartAgeMs);
     const { entries, faults } = await this.#withFaults(async () => ({
       entries: await collectCadvisor(
         { ...readers, ...node, clock, bootedAtMs: settings.bootedAtMs },
@@ -199,22 +203,21 @@ export class Stats implements Component, NodeLoadSource {
     return renderCadvisor(scrape, { psi: settings.psi, slices: { pause: readers.pause, clock } });
   }
 
-  /** With the files that could not be read meanwhile. */
+  /** Adds the kernel files that could not be read during the collection. */
   async #withFaults<T extends { readonly faults: readonly string[] }>(collect: () => Promise<T>): Promise<T> {
     const { unreadable } = this.#deps.readers;
     unreadable.clear();
     const collected = await collect();
     const faults = [...collected.faults, ...unreadable.faults()];
-    this.#tell(faults);
+    this.#logFaults(faults);
     return { ...collected, faults };
   }
 
-  /** The same again is no news. */
-  #tell(faults: readonly string[]): void {
+  /** Logs faults only when they change. */
+  #logFaults(faults: readonly string[]): void {
     const text = faults.join('; ');
-    if (text === this.#told) return;
-    this.#told = text;
-    if (text !== '')
-      this.#deps.log.warn('Some statistics could not be learnt', { faults: faults.slice(0, 5) });
+    if (text === this.#lastFaults) return;
+    this.#lastFaults = text;
+    if (text !== '') this.#deps.log.warn('Failed to collect some statistics', { faults: faults.slice(0, 5) });
   }
 }

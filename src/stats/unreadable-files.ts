@@ -1,14 +1,14 @@
-// Kernel files that could not be read since the last collection. They become faults of the next answer.
-// Invariant: bounded; a few names are enough to investigate.
+// Records kernel files that could not be read during a collection. They become faults of that collection.
+// Invariant: bounded; a few paths are enough to investigate.
 import { describeError } from '../base/errors.ts';
 
-const mostNamed = 3;
+const maxPaths = 3;
 
 export class UnreadableFiles {
   readonly #byPath = new Map<string, string>();
 
   record(path: string, err: unknown): void {
-    if (this.#byPath.size < mostNamed) this.#byPath.set(path, describeError(err));
+    if (this.#byPath.size < maxPaths) this.#byPath.set(path, describeError(err));
   }
 
   clear(): void {

@@ -141,7 +141,7 @@ export class VolumeManager implements Component, PodVolumes {
   counts(): VolumeCounts {
     const { mounts, operations } = this.#deps;
     return {
-      wanted: [...this.#pods.values()].flatMap(({ pod }) =>
+      desired: [...this.#pods.values()].flatMap(({ pod }) =>
         usedVolumes(pod).flatMap((volume) => pluginOf(operations.plugins, volume)?.name ?? []),
       ),
       mounted: mounts.pods().flatMap((uid) => mounts.ofPod(uid).map(({ plugin }) => plugin.name)),

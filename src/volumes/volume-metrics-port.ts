@@ -9,7 +9,7 @@ interface VolumeOperation {
 
 /** Names of plugins, once per volume. */
 export interface VolumeCounts {
-  readonly wanted: readonly string[];
+  readonly desired: readonly string[];
   readonly mounted: readonly string[];
 }
 

@@ -120,7 +120,7 @@ export class StatsWorld {
   readonly volumes = new Map<string, readonly VolumeUsage[]>();
   readonly system: SystemCgroup[] = [];
   readonly unreadable = new UnreadableFiles();
-  readonly asked: string[] = [];
+  readonly runtimeCalls: string[] = [];
   readonly warned: string[] = [];
   containerStats: readonly ContainerStats[] = [];
   /** Makes the runtime unresponsive. */
@@ -168,7 +168,7 @@ export class StatsWorld {
   }
 
   #answer<T>(what: string, answer: T): Promise<T> {
-    this.asked.push(what);
+    this.runtimeCalls.push(what);
     return this.stalled ? new Promise(() => undefined) : Promise.resolve(answer);
   }
 }

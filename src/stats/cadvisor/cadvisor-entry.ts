@@ -1,10 +1,10 @@
-// One cgroup as /metrics/cadvisor shows it, with all that was learnt of it. Types only.
+// One cgroup of /metrics/cadvisor with all its figures. Types only.
 import type { CgroupDetails, CgroupUsage } from '../../api/ports/cgroup-usage.ts';
 import type { DeviceFileSystem, InterfaceUsage, ProcessDetails } from '../../api/ports/host-usage.ts';
 
 export interface CadvisorEntry {
   readonly path: string;
-  /** Empty for what is no container. */
+  /** Empty if the cgroup is not a container's. */
   readonly container: string;
   readonly image: string;
   /** The ID of the container or sandbox. */
@@ -16,9 +16,9 @@ export interface CadvisorEntry {
   readonly processes: ProcessDetails;
   /** Of the first process; -1: unlimited; undefined: unknown. */
   readonly softOpenFiles: number | undefined;
-  /** Of sandboxes and of the machine: what shares a network is not counted twice. */
+  /** Set for sandboxes and the machine only, so that a shared network namespace is counted once. */
   readonly interfaces: readonly InterfaceUsage[];
-  /** Of the machine. */
+  /** Set for the machine only. */
   readonly fileSystems: readonly DeviceFileSystem[];
 }
 

@@ -1,5 +1,5 @@
-// Renders /metrics/cadvisor: a series per cgroup and figure, straight to text. Pure but for its pauses. Upstream: cadvisor's
-// metrics/prometheus.go and prometheus_machine.go, and containerPrometheusLabelsFunc in pkg/kubelet/server.
+// Renders /metrics/cadvisor: one series per cgroup and figure, directly to text. Pure except for its pauses. Upstream:
+// cadvisor's metrics/prometheus.go and prometheus_machine.go, and containerPrometheusLabelsFunc in pkg/kubelet/server.
 import { labelText } from '../../base/metrics.ts';
 import { Exposition, type FamilySpec } from '../exposition.ts';
 import { Slices, type SlicesDeps } from '../slices.ts';
@@ -7,28 +7,36 @@ import type { CadvisorEntry, CadvisorScrape, MachineEntry } from './cadvisor-ent
 import { containerFamilies, pressureFamilies } from './cadvisor-families.ts';
 
 const nodeFamilies: readonly FamilySpec[] = [
-  { name: 'container_last_seen', type: 'gauge', help: 'When it was last looked at, since the epoch.' },
+  {
+    name: 'container_last_seen',
+    type: 'gauge',
+    help: 'Time of the last collection in seconds since the epoch.',
+  },
   {
     name: 'container_scrape_error',
     type: 'gauge',
-    help: '1 when something could not be learnt, 0 otherwise.',
+    help: '1 if a figure could not be collected, 0 otherwise.',
   },
-  { name: 'cadvisor_version_info', type: 'gauge', help: 'Versions, as labels; always 1.' },
+  {
+    name: 'cadvisor_version_info',
+    type: 'gauge',
+    help: 'Versions of kernel and operating system; always 1.',
+  },
   { name: 'machine_cpu_cores', type: 'gauge', help: 'Logical CPUs.' },
-  { name: 'machine_cpu_physical_cores', type: 'gauge', help: 'Cores.' },
-  { name: 'machine_cpu_sockets', type: 'gauge', help: 'Sockets.' },
+  { name: 'machine_cpu_physical_cores', type: 'gauge', help: 'Physical CPU cores.' },
+  { name: 'machine_cpu_sockets', type: 'gauge', help: 'CPU sockets.' },
   { name: 'machine_memory_bytes', type: 'gauge', help: 'Memory of the machine.' },
   { name: 'machine_swap_bytes', type: 'gauge', help: 'Swap of the machine.' },
-  { name: 'machine_nvm_capacity', type: 'gauge', help: 'Always 0: persistent memory is not looked for.' },
+  { name: 'machine_nvm_capacity', type: 'gauge', help: 'Always 0: persistent memory is not detected.' },
   {
     name: 'machine_nvm_avg_power_budget_watts',
     type: 'gauge',
-    help: 'Always 0: persistent memory is not looked for.',
+    help: 'Always 0: persistent memory is not detected.',
   },
   {
     name: 'machine_scrape_error',
     type: 'gauge',
-    help: '1 when the machine could not be looked at, 0 otherwise.',
+    help: '1 if the machine could not be inspected, 0 otherwise.',
   },
 ];
 

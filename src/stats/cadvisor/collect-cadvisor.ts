@@ -1,6 +1,6 @@
-// Collects every figure of every cgroup that is told of: the machine, the node's own, the classes of pods, pods, sandboxes and
-// containers. Upstream: cadvisor's manager with the kubelet's cgroup roots. Holds no state.
-// Invariant: a cgroup that goes away in the middle is left out whole, never shown with zeros.
+// Collects all figures of the reported cgroups: the machine, system cgroups, QoS classes, pods, sandboxes and containers.
+// Stateless. Invariant: a cgroup that disappears during the collection is omitted entirely, never reported with zeros.
+// Upstream: cadvisor's manager with the kubelet's cgroup roots.
 import type { CgroupReader, CgroupUsage } from '../../api/ports/cgroup-usage.ts';
 import type { DeviceFileSystem, InterfaceUsage, ProcessDetails } from '../../api/ports/host-usage.ts';
 import type { CgroupPlaces } from '../collect/cgroup-places.ts';
@@ -22,11 +22,11 @@ export interface CollectCadvisorDeps extends SlicesDeps {
   readonly bootedAtMs: number;
 }
 
-interface Wanted {
+interface Target {
   readonly path: string;
   readonly usage?: CgroupUsage | undefined;
-  /** As the runtime has it: the kernel dates a cgroup when it is looked at, and anew when it was forgotten meanwhile. */
-  readonly beganAtMs?: number;
+  /** From the runtime: the kernel dates a cgroup on access, and again after its inode was evicted. */
+  readonly startMs?: number;
   readonly container?: string;
   readonly image?: string;
   readonly name?: string;
@@ -46,40 +46,40 @@ export async function collectCadvisor(
   const sandboxImage = await deps.sandboxImage();
   const fileSystems = await host.deviceFileSystems();
   const root = { path: '/', usage: usage.node, interfaces: network.node, fileSystems };
-  const wanted: readonly Wanted[] = [
+  const targets: readonly Target[] = [
     root,
     ...ownPaths(deps, usage).map((path) => ({ path })),
-    ...usage.pods.flatMap((parts) => wantedOfPod(parts, sandboxImage, network)),
+    ...usage.pods.flatMap((parts) => podTargets(parts, sandboxImage, network)),
   ];
   const slices = new Slices(deps);
   const entries: CadvisorEntry[] = [];
-  for (const each of wanted) {
+  for (const each of targets) {
     await slices.yieldIfDue();
-    const entry = await look(deps, cgroups, each, slices);
+    const entry = await readEntry(deps, cgroups, each, slices);
     if (entry !== undefined) entries.push(entry);
   }
   return entries;
 }
 
-/** What is neither a pod nor the machine, each once. */
+/** Cgroups of neither a pod nor the machine, without duplicates. */
 function ownPaths({ places }: CollectCadvisorDeps, usage: CollectedUsage): readonly string[] {
   const paths = [...(places?.classes ?? []), ...usage.system.map((each) => each.usage.path)];
   return [...new Set(paths)].filter((path) => path !== '/');
 }
 
-function wantedOfPod(
+function podTargets(
   parts: PodUsageParts,
   sandboxImage: string,
   network: CollectedNetwork,
-): readonly Wanted[] {
+): readonly Target[] {
   const { containers, path, pod, sandbox, sandboxPath, usage } = parts;
   const ref = { namespace: pod.namespace, pod: pod.name };
-  const found: Wanted[] = [];
-  if (path !== undefined) found.push({ path, usage, beganAtMs: sandbox.createdAtMs, ...ref });
+  const found: Target[] = [];
+  if (path !== undefined) found.push({ path, usage, startMs: sandbox.createdAtMs, ...ref });
   if (sandboxPath !== undefined)
     found.push({
       path: sandboxPath,
-      beganAtMs: sandbox.createdAtMs,
+      startMs: sandbox.createdAtMs,
       name: sandbox.id,
       image: sandboxImage,
       interfaces: network.pods.get(pod.uid) ?? [],
@@ -87,21 +87,21 @@ function wantedOfPod(
     });
   for (const { container, path: own, usage: each } of containers) {
     if (own === undefined) continue;
-    const { id, image, name, startedAtMs: beganAtMs } = container;
-    found.push({ path: own, usage: each, beganAtMs, container: name, image, name: id, ...ref });
+    const { id, image, name, startedAtMs: startMs } = container;
+    found.push({ path: own, usage: each, startMs, container: name, image, name: id, ...ref });
   }
   return found;
 }
 
-async function look(
+async function readEntry(
   deps: CollectCadvisorDeps,
   cgroups: CgroupReader,
-  wanted: Wanted,
+  target: Target,
   slices: Slices,
 ): Promise<CadvisorEntry | undefined> {
-  const { beganAtMs, ...told } = wanted;
-  const { path } = told;
-  const usage = told.usage ?? cgroups.usage(path);
+  const { startMs, ...fields } = target;
+  const { path } = fields;
+  const usage = fields.usage ?? cgroups.usage(path);
   const details = cgroups.details(path);
   if (usage === undefined || details === undefined) return undefined;
   const pids = cgroups.processes(path);
@@ -114,15 +114,15 @@ async function look(
     pod: '',
     interfaces: [],
     fileSystems: [],
-    ...told,
+    ...fields,
     usage,
-    details: { ...details, createdAtMs: beganAtMs ?? Math.max(details.createdAtMs, deps.bootedAtMs) },
-    processes: await openBy(deps, pids, slices),
+    details: { ...details, createdAtMs: startMs ?? Math.max(details.createdAtMs, deps.bootedAtMs) },
+    processes: await countOpenFiles(deps, pids, slices),
     softOpenFiles: first === undefined ? undefined : deps.host.softOpenFiles(first),
   };
 }
 
-async function openBy(
+async function countOpenFiles(
   { host }: CollectCadvisorDeps,
   pids: readonly number[],
   slices: Slices,

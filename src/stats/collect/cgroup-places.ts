@@ -1,13 +1,13 @@
-// Finds the cgroups of pods and containers by what lies below the cgroup of all pods, whatever runtime and driver made it.
-// Pure. Upstream: extractIDFromCgroupPath in pkg/kubelet/stats/cri_stats_provider.go.
+// Finds the cgroups of pods and containers by listing the tree below the cgroup of all pods, independent of runtime and
+// driver. Pure. Upstream: extractIDFromCgroupPath in pkg/kubelet/stats/cri_stats_provider.go.
 import type { CgroupReader } from '../../api/ports/cgroup-usage.ts';
 
 export interface CgroupPlaces {
   /** The cgroup of all pods. */
   readonly root: string;
-  /** Those of the classes in which pods lie, the root among them. */
+  /** The QoS classes' cgroups, including the root, which holds the Guaranteed pods. */
   readonly classes: readonly string[];
-  /** The UID of the pod whose cgroup this is; undefined when it is none. */
+  /** The UID of the pod whose cgroup this is; undefined if it is no pod's. */
   uidOf(path: string): string | undefined;
 }
 
@@ -34,7 +34,7 @@ export function findContainerCgroups(
   return new Map(reader.children(podPath).map((path) => [idOf(path), path]));
 }
 
-/** `…/<id>`, or `…/cri-containerd-<id>.scope` as systemd has it. */
+/** `…/<id>`, or `…/cri-containerd-<id>.scope` with the systemd driver. */
 function idOf(path: string): string {
   const last = path.slice(path.lastIndexOf('/') + 1);
   if (!last.endsWith('.scope')) return last;

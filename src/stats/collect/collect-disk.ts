@@ -1,6 +1,6 @@
-// Collects what pods have on the node's disk: their containers' logs, their volumes, their hosts file. The runtime is not asked.
-// Upstream: pkg/kubelet/stats/host_stats_provider.go and makePodStorageStats. Holds no state.
-// Invariants: a walk that takes long is not waited for longer than the deadline; what could not be looked at is left out.
+// Collects the disk usage of pods: container logs, volumes and hosts file. Stateless; does not query the runtime.
+// Invariants: a slow directory walk is abandoned at the deadline; what cannot be measured is omitted.
+// Upstream: pkg/kubelet/stats/host_stats_provider.go and makePodStorageStats.
 
 import type { ObservedPod } from '../../api/pod/observed.ts';
 import type { FilesUsage } from '../../api/ports/host-usage.ts';
@@ -20,16 +20,16 @@ interface DiskHost {
 export interface PodDisk {
   readonly pod: Pick<ObservedPod, 'uid' | 'namespace' | 'name'>;
   readonly volumes: readonly VolumeUsage[];
-  /** By container; without those whose directory is not there. */
+  /** By container name; containers without a log directory are omitted. */
   readonly logs: ReadonlyMap<string, FilesUsage>;
-  /** Files in the pod's own directory of logs, and its hosts file. */
+  /** Files in the pod's log directory, and its hosts file. */
   readonly others: readonly FilesUsage[];
 }
 
 export interface CollectedDisk {
   readonly atMs: number;
   readonly pods: ReadonlyMap<string, PodDisk>;
-  /** The file system the kubelet writes to. */
+  /** The file system of the kubelet's root directory. */
   readonly nodeFs: FileSystemSpace | undefined;
   readonly faults: readonly string[];
 }
@@ -42,9 +42,9 @@ export interface CollectDiskDeps {
   readonly clock: Clock;
 }
 
-/** A file system that does not answer, or volumes with very many files. */
+/** Bounds a hung file system, and volumes with very many files. */
 const deadlineMs = 3_000;
-/** Pods at once: each is a few trips to the thread pool. */
+/** Pods measured in parallel; each needs a few thread pool calls. */
 const parallel = 8;
 
 export class CollectDisk {
@@ -83,21 +83,21 @@ export class CollectDisk {
 
   async #pod({ containers, pod }: PickedPod, signal: AbortSignal, faults: string[]): Promise<PodDisk> {
     const { host, podLogsDir, rootDir, volumes } = this.#deps;
-    const told =
-      <T>(instead: T) =>
+    const orElse =
+      <T>(fallback: T) =>
       (err: unknown): T => {
         if (!signal.aborted) faults.push(`pod ${pod.namespace}/${pod.name}: ${describeError(err)}`);
-        return instead;
+        return fallback;
       };
     const directory = `${podLogsDir}/${pod.namespace}_${pod.name}_${pod.uid}`;
-    const measured = volumes.ofPod(pod.uid, signal).catch(told<readonly VolumeUsage[]>([]));
+    const measured = volumes.ofPod(pod.uid, signal).catch(orElse<readonly VolumeUsage[]>([]));
     const logs = new Map<string, FilesUsage>();
     for (const { name } of containers) {
-      const files = await host.filesIn(`${directory}/${name}`).catch(told(undefined));
+      const files = await host.filesIn(`${directory}/${name}`).catch(orElse(undefined));
       if (files !== undefined) logs.set(name, files);
     }
-    const own = await host.filesIn(directory).catch(told(undefined));
-    const hosts = await host.file(`${rootDir}/pods/${pod.uid}/etc-hosts`).catch(told(undefined));
+    const own = await host.filesIn(directory).catch(orElse(undefined));
+    const hosts = await host.file(`${rootDir}/pods/${pod.uid}/etc-hosts`).catch(orElse(undefined));
     return { pod, volumes: await measured, logs, others: [own, hosts].filter((each) => each !== undefined) };
   }
 }

@@ -1,24 +1,24 @@
-// Collects what went over the network of each pod: as a process in it sees it, since interfaces belong to a namespace.
-// Upstream: cadvisor's networkStatsFromProc on the sandbox's process. Holds no state.
-// Invariant: a pod whose processes have gone, or run on another kernel, has what its runtime says, if anything.
+// Collects the network usage of each pod through one of its processes, since interfaces belong to a network namespace.
+// Stateless. Invariant: for a pod without processes on this kernel the runtime's figures are used, if it has any.
+// Upstream: cadvisor's networkStatsFromProc on the sandbox's process.
 
 import type { PodSandboxStats } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CgroupReader } from '../../api/ports/cgroup-usage.ts';
 import type { InterfaceUsage } from '../../api/ports/host-usage.ts';
 import { Slices, type SlicesDeps } from '../slices.ts';
-import type { Answer } from './ask-runtime.ts';
 import type { PodUsageParts } from './collect-usage.ts';
+import type { Fetched } from './runtime-stats.ts';
 import { interfacesOf } from './runtime-usage.ts';
 
 export interface CollectNetworkDeps extends SlicesDeps {
   readonly cgroups: Pick<CgroupReader, 'processes'> | undefined;
   readonly host: { interfaces(pid?: number): readonly InterfaceUsage[] };
-  readonly askSandboxes: () => Promise<Answer<ReadonlyMap<string, PodSandboxStats>>>;
+  readonly fetchSandboxes: () => Promise<Fetched<ReadonlyMap<string, PodSandboxStats>>>;
 }
 
 export interface CollectedNetwork {
   readonly node: readonly InterfaceUsage[];
-  /** By pod. */
+  /** By pod UID. */
   readonly pods: ReadonlyMap<string, readonly InterfaceUsage[]>;
   readonly faults: readonly string[];
 }
@@ -37,17 +37,17 @@ export async function collectNetwork(
   const missing = pods.filter(({ pod }) => !found.has(pod.uid));
   const faults: string[] = [];
   if (missing.length > 0) {
-    const { fault, value } = await deps.askSandboxes();
+    const { fault, value } = await deps.fetchSandboxes();
     if (fault !== undefined) faults.push(fault);
     for (const { pod, sandbox } of missing) {
-      const told = interfacesOf(value.get(sandbox.id)?.linux?.network);
-      if (told.length > 0) found.set(pod.uid, told);
+      const reported = interfacesOf(value.get(sandbox.id)?.linux?.network);
+      if (reported.length > 0) found.set(pod.uid, reported);
     }
   }
   return { node: deps.host.interfaces(), pods: found, faults };
 }
 
-/** The sandbox's own; a runtime may have none for it, and then any of the pod does. */
+/** The sandbox's process; if the runtime has none, any process of the pod. */
 function firstProcess({ cgroups }: CollectNetworkDeps, parts: PodUsageParts): number | undefined {
   for (const path of [parts.sandboxPath, ...parts.containers.map((each) => each.path)]) {
     const pid = path === undefined ? undefined : cgroups?.processes(path)[0];

@@ -1,6 +1,6 @@
-// Collects what the node, its pods and their containers use of CPU and memory. Upstream: cadvisor's housekeeping and
-// pkg/kubelet/stats. Owns the CPU rates. Invariants: nothing is read unless somebody asks; a cgroup that goes away in the
-// middle is left out; the runtime is asked only for containers that are no cgroups of this machine.
+// Collects CPU and memory usage of the node, its pods and their containers. Owns the CPU rates.
+// Invariants: nothing is read unless requested; a cgroup that disappears during the collection is omitted; the runtime is
+// queried only for containers without a cgroup on this machine. Upstream: cadvisor's housekeeping and pkg/kubelet/stats.
 
 import type { ContainerStats } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { ObservedContainer, ObservedPod } from '../../api/pod/observed.ts';
@@ -8,20 +8,20 @@ import type { CgroupReader, CgroupUsage } from '../../api/ports/cgroup-usage.ts'
 import type { Clock } from '../../base/clock.ts';
 import { type PickedPod, pickPods } from '../pick-pods.ts';
 import { Slices, type SlicesDeps } from '../slices.ts';
-import type { Answer } from './ask-runtime.ts';
 import { type CgroupPlaces, findContainerCgroups, findPodCgroups } from './cgroup-places.ts';
 import { CpuRates } from './cpu-rates.ts';
+import type { Fetched } from './runtime-stats.ts';
 import { sumOfUsages, usageOfStats } from './runtime-usage.ts';
 
 export interface Measured extends CgroupUsage {
-  /** Undefined: its CPU is not counted. */
+  /** Undefined: CPU time is not accounted. */
   readonly nanoCores: number | undefined;
 }
 
 export interface ContainerUsage {
   readonly container: ObservedContainer;
   readonly usage: Measured | undefined;
-  /** Undefined: it is no cgroup of this machine. */
+  /** Undefined: the container has no cgroup on this machine. */
   readonly path: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface CollectedUsage {
   readonly faults: readonly string[];
 }
 
-/** A cgroup of the node that is told of by name; `startedAtMs` where it is known better than the kernel knows it. */
+/** A cgroup of the node that is reported by name. `startedAtMs` overrides the kernel's creation time. */
 export interface SystemCgroup {
   readonly name: string;
   readonly path: string;
@@ -56,13 +56,13 @@ export interface SystemCgroup {
 
 export interface CollectUsageDeps extends SlicesDeps {
   readonly observed: { all(): ReadonlyMap<unknown, ObservedPod> };
-  /** Undefined: the machine has none. */
+  /** Undefined: the machine has no cgroups. */
   readonly cgroups: CgroupReader | undefined;
   /** Undefined: pods have no cgroups of their own. */
   readonly places: CgroupPlaces | undefined;
   readonly system: () => readonly SystemCgroup[];
   readonly bootedAtMs: number;
-  readonly askContainers: () => Promise<Answer<ReadonlyMap<string, ContainerStats>>>;
+  readonly fetchContainers: () => Promise<Fetched<ReadonlyMap<string, ContainerStats>>>;
   readonly clock: Clock;
 }
 
@@ -87,7 +87,7 @@ export class CollectUsage {
       await slices.yieldIfDue();
       pods.push(this.#pod(picked, podPaths.get(picked.pod.uid)));
     }
-    const { faults, pods: complete } = await this.#askWhatIsMissing(pods);
+    const { faults, pods: complete } = await this.#fetchMissing(pods);
     this.#rates.endRound();
     return { atMs, node, system, pods: complete, faults };
   }
@@ -112,45 +112,45 @@ export class CollectUsage {
 
   #system(bootedAtMs: number): readonly SystemUsage[] {
     return this.#deps.system().flatMap(({ name, path, startedAtMs }) => {
-      const began = startedAtMs ?? this.#deps.cgroups?.createdAtMs(path) ?? bootedAtMs;
-      // How long others have been in it, or how old it is, nobody knows: the kernel dates a cgroup when it is first looked at.
+      const startMs = startedAtMs ?? this.#deps.cgroups?.createdAtMs(path) ?? bootedAtMs;
+      // The age of these cgroups is unknown: the kernel dates a cgroup when it is first accessed.
       const usage = this.#measure(path, undefined);
-      return usage === undefined ? [] : [{ name, startedAtMs: Math.max(began, bootedAtMs), usage }];
+      return usage === undefined ? [] : [{ name, startedAtMs: Math.max(startMs, bootedAtMs), usage }];
     });
   }
 
-  /** `beganAtMs` where it is known for sure. */
-  #measure(path: string, beganAtMs: number | undefined): Measured | undefined {
+  /** `startMs`: undefined unless known for certain. */
+  #measure(path: string, startMs: number | undefined): Measured | undefined {
     const usage = this.#deps.cgroups?.usage(path);
-    return usage === undefined ? undefined : this.#rated(path, usage, beganAtMs);
+    return usage === undefined ? undefined : this.#rated(path, usage, startMs);
   }
 
-  #rated(key: string, usage: CgroupUsage, beganAtMs: number | undefined): Measured {
+  #rated(key: string, usage: CgroupUsage, startMs: number | undefined): Measured {
     const { clock } = this.#deps;
     const { cpuNs } = usage;
     if (cpuNs === undefined) return { ...usage, nanoCores: undefined };
-    const ageMs = beganAtMs === undefined ? undefined : clock.now() - beganAtMs;
-    const look = { cpuNs, atMs: clock.monotonic(), ageMs };
-    return { ...usage, nanoCores: this.#rates.observe(key, look) };
+    const ageMs = startMs === undefined ? undefined : clock.now() - startMs;
+    const sample = { cpuNs, atMs: clock.monotonic(), ageMs };
+    return { ...usage, nanoCores: this.#rates.observe(key, sample) };
   }
 
-  /** Containers of other kernels, and pods without a cgroup of their own. */
-  async #askWhatIsMissing(pods: readonly PodUsageParts[]): Promise<Pick<CollectedUsage, 'pods' | 'faults'>> {
-    const isWhole = ({ containers, usage }: PodUsageParts): boolean =>
+  /** Fills in containers of other kernels (virtual machines) and pods without a cgroup from the runtime's statistics. */
+  async #fetchMissing(pods: readonly PodUsageParts[]): Promise<Pick<CollectedUsage, 'pods' | 'faults'>> {
+    const isComplete = ({ containers, usage }: PodUsageParts): boolean =>
       usage !== undefined && containers.every((each) => each.usage !== undefined);
-    if (pods.every(isWhole)) return { pods, faults: [] };
-    const { fault, value } = await this.#deps.askContainers();
-    const complete = pods.map((parts) => (isWhole(parts) ? parts : this.#completed(parts, value)));
+    if (pods.every(isComplete)) return { pods, faults: [] };
+    const { fault, value } = await this.#deps.fetchContainers();
+    const complete = pods.map((parts) => (isComplete(parts) ? parts : this.#completed(parts, value)));
     return { pods: complete, faults: fault === undefined ? [] : [fault] };
   }
 
   #completed(parts: PodUsageParts, stats: ReadonlyMap<string, ContainerStats>): PodUsageParts {
     const containers = parts.containers.map((each) => {
-      const told = each.usage === undefined ? stats.get(each.container.id) : undefined;
-      if (told === undefined) return each;
+      const reported = each.usage === undefined ? stats.get(each.container.id) : undefined;
+      if (reported === undefined) return each;
       return {
         ...each,
-        usage: this.#rated(each.container.id, usageOfStats(told), each.container.startedAtMs),
+        usage: this.#rated(each.container.id, usageOfStats(reported), each.container.startedAtMs),
       };
     });
     const usages = containers.flatMap(({ usage }) => usage ?? []);

@@ -3,14 +3,14 @@ import { CpuRates } from './cpu-rates.ts';
 
 const second = 1e9;
 
-test('the first look tells the average since the beginning, later ones what was used in between', () => {
+test('reports the average since the start on the first sample, then the rate between samples', () => {
   const rates = new CpuRates();
   expect(rates.observe('a', { cpuNs: 2 * second, atMs: 0, ageMs: 8_000 })).toBe(250_000_000);
   rates.endRound();
   expect(rates.observe('a', { cpuNs: 7 * second, atMs: 10_000, ageMs: 18_000 })).toBe(500_000_000);
 });
 
-test('of what may be older than anybody knows, one look tells nothing', () => {
+test('reports no rate on the first sample if the age is unknown', () => {
   const rates = new CpuRates();
   expect(rates.observe('a', { cpuNs: 700 * second, atMs: 0, ageMs: undefined })).toBeUndefined();
   rates.endRound();
@@ -19,7 +19,7 @@ test('of what may be older than anybody knows, one look tells nothing', () => {
   expect(rates.observe('a', { cpuNs: 701 * second, atMs: 2_000, ageMs: undefined })).toBe(500_000_000);
 });
 
-test('looks that are too close keep the last figure, and its window', () => {
+test('keeps the last rate and its window for samples that are too close', () => {
   const rates = new CpuRates();
   rates.observe('a', { cpuNs: 0, atMs: 0, ageMs: 0 });
   rates.endRound();
@@ -30,14 +30,14 @@ test('looks that are too close keep the last figure, and its window', () => {
   expect(rates.observe('a', { cpuNs: 5 * second, atMs: 5_000, ageMs: 5_000 })).toBe(second);
 });
 
-test('a cgroup made anew under its path starts anew', () => {
+test('starts over when a cgroup was recreated under the same path', () => {
   const rates = new CpuRates();
   rates.observe('a', { cpuNs: 9 * second, atMs: 0, ageMs: 9_000 });
   rates.endRound();
   expect(rates.observe('a', { cpuNs: second, atMs: 10_000, ageMs: 2_000 })).toBe(500_000_000);
 });
 
-test('what was not looked at is forgotten', () => {
+test('drops keys that were not observed in a round', () => {
   const rates = new CpuRates();
   rates.observe('a', { cpuNs: second, atMs: 0, ageMs: 1_000 });
   rates.endRound();
@@ -45,6 +45,6 @@ test('what was not looked at is forgotten', () => {
   expect(rates.observe('a', { cpuNs: 4 * second, atMs: 10_000, ageMs: 8_000 })).toBe(500_000_000);
 });
 
-test('without any time there is no rate', () => {
+test('reports 0 if no time has passed', () => {
   expect(new CpuRates().observe('a', { cpuNs: 5, atMs: 0, ageMs: 0 })).toBe(0);
 });

@@ -1,33 +1,33 @@
-// How many cores something uses now, from what it has used in all: needs two looks. Upstream: cpuUsageCache in
-// pkg/kubelet/stats/cri_stats_provider.go and cadvisor's instantaneous CPU.
-// Invariant: what was not looked at in a round is forgotten at its end, so that memory is bounded by what runs.
+// Computes current CPU usage in nanocores from cumulative CPU time, between two samples.
+// Invariant: keys that were not observed in a round are dropped at its end, so that memory is bounded by what runs.
+// Upstream: cpuUsageCache in pkg/kubelet/stats/cri_stats_provider.go and cadvisor's instantaneous CPU.
 
-interface Look {
+interface Sample {
   readonly atMs: number;
   readonly cpuNs: number;
   readonly nanoCores: number | undefined;
 }
 
 const nsPerMs = 1e6;
-/** Closer looks say more about rounding than about use: the last figure stays. */
-const shortestMs = 500;
+/** Below this interval rounding dominates, and the last rate is kept. */
+const minIntervalMs = 500;
 
 export class CpuRates {
-  #last = new Map<string, Look>();
-  #round = new Map<string, Look>();
+  #last = new Map<string, Sample>();
+  #round = new Map<string, Sample>();
 
   /**
-   * `atMs` by the monotonic clock, `ageMs` since it began; undefined: not known, so that one look tells no rate.
-   * differs from upstream: the first look tells the average since the beginning, where there it is nothing or 0.
+   * `atMs` by the monotonic clock; `ageMs` since the start, undefined if unknown: then the first sample gives no rate.
+   * differs from upstream: the first sample gives the average since the start; upstream reports nothing or 0.
    */
   observe(
     key: string,
-    look: { readonly cpuNs: number; readonly atMs: number; readonly ageMs: number | undefined },
+    sample: { readonly cpuNs: number; readonly atMs: number; readonly ageMs: number | undefined },
   ): number | undefined {
     const before = this.#last.get(key);
-    const { ageMs, atMs, cpuNs } = look;
+    const { ageMs, atMs, cpuNs } = sample;
     const usable = before !== undefined && cpuNs >= before.cpuNs;
-    if (usable && atMs - before.atMs < shortestMs) {
+    if (usable && atMs - before.atMs < minIntervalMs) {
       this.#round.set(key, before);
       return before.nanoCores;
     }

@@ -1,5 +1,5 @@
-// What the runtime says containers use, in the form in which control groups tell it: for runtimes whose containers are no
-// cgroups of this machine. Pure. Upstream: makeContainerStats in pkg/kubelet/stats/cri_stats_provider.go.
+// Converts the runtime's container statistics to cgroup usage, for runtimes whose containers have no cgroups on this machine.
+// Pure. Upstream: makeContainerStats in pkg/kubelet/stats/cri_stats_provider.go.
 
 import type {
   ContainerStats,
@@ -68,7 +68,7 @@ function pressureOf(psi: PsiStats | undefined): Pressure {
   return { some: line(psi.Some), full: line(psi.Full) };
 }
 
-/** A pod of which the machine knows no cgroup: the sum of its containers. */
+/** The usage of a pod without a cgroup on this machine: the sum of its containers. */
 export function sumOfUsages(path: string, usages: readonly CgroupUsage[]): CgroupUsage | undefined {
   const [first] = usages;
   if (first === undefined) return undefined;
@@ -93,7 +93,7 @@ export function sumOfUsages(path: string, usages: readonly CgroupUsage[]): Cgrou
       limitBytes: total((each) => each.limitBytes),
       swapLimitBytes: undefined,
     },
-    // Waiting cannot be added up.
+    // Stall times of containers overlap and cannot be summed.
     pressure: undefined,
     processes: usages.reduce((sum, { processes }) => sum + processes, 0),
   };

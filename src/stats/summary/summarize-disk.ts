@@ -1,5 +1,5 @@
-// Turns what was measured on disk into the parts of a summary. Pure. Upstream: pkg/kubelet/stats/helper.go
-// (calcEphemeralStorage) and volume_stat_calculator.go.
+// Converts disk usage to parts of the summary. Pure. Upstream: pkg/kubelet/stats/helper.go (calcEphemeralStorage) and
+// volume_stat_calculator.go.
 import type { FilesystemUsage } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { FilesUsage } from '../../api/ports/host-usage.ts';
 import type { FileSystemSpace } from '../../api/ports/volume-host.ts';
@@ -10,7 +10,7 @@ import type { FsJson, VolumeJson } from './summary.ts';
 
 type Used = { readonly bytes?: number | undefined; readonly inodes?: number | undefined };
 
-/** What is used by someone, on a file system of which the room is told. */
+/** The usage of one consumer, with capacity and free space of its file system. */
 export function fsJson(atMs: number, space: FileSystemSpace | undefined, used: Used): FsJson {
   return {
     time: timeText(atMs),
@@ -29,21 +29,21 @@ export function wholeFsJson(atMs: number, space: FileSystemSpace | undefined): F
   return fsJson(atMs, space, { bytes: space.usedBytes, inodes: space.inodes - space.inodesFree });
 }
 
-/** What the runtime counted: images, or what a container has written. */
+/** Usage reported by the runtime: images, or a container's writable layer. */
 export function runtimeFsJson(
   usage: FilesystemUsage | undefined,
   spaces: ReadonlyMap<string, FileSystemSpace>,
 ): FsJson | undefined {
   if (usage === undefined) return undefined;
-  const value = (told: FilesystemUsage['usedBytes']): number | undefined =>
-    told === undefined ? undefined : Number(told.value);
+  const value = (field: FilesystemUsage['usedBytes']): number | undefined =>
+    field === undefined ? undefined : Number(field.value);
   return fsJson(Number(usage.timestamp / 1_000_000n), spaces.get(usage.fsId?.mountpoint ?? ''), {
     bytes: value(usage.usedBytes),
     inodes: value(usage.inodesUsed),
   });
 }
 
-/** Those that go with the pod first, as upstream. */
+/** Local ephemeral volumes first, as upstream. */
 export function volumesJson(volumes: readonly VolumeUsage[]): readonly VolumeJson[] {
   const local = volumes.filter(({ isLocalEphemeral }) => isLocalEphemeral);
   const others = volumes.filter(({ isLocalEphemeral }) => !isLocalEphemeral);
@@ -56,7 +56,7 @@ export function volumesJson(volumes: readonly VolumeUsage[]): readonly VolumeJso
   }));
 }
 
-/** All that goes with the pod and lies on the node's disk. */
+/** The pod's local ephemeral storage: writable layers, logs, hosts file and ephemeral volumes. */
 export function ephemeralUsed(disk: Omit<PodDisk, 'pod'>, written: readonly FsJson[]): Used {
   const parts: readonly Used[] = [
     ...written.map(({ inodesUsed, usedBytes }) => ({ bytes: usedBytes, inodes: inodesUsed })),

@@ -1,4 +1,4 @@
-// Turns what was measured of a cgroup, an interface or a file system into the parts of a summary. Pure.
+// Converts the usage of cgroups and network interfaces to parts of the summary. Pure.
 // Upstream: pkg/kubelet/stats/helper.go.
 import type { Pressure, PressureLine } from '../../api/ports/cgroup-usage.ts';
 import type { InterfaceUsage } from '../../api/ports/host-usage.ts';
@@ -13,7 +13,7 @@ import type {
   SwapJson,
 } from './summary.ts';
 
-/** As Go writes times: whole seconds, in UTC. */
+/** As Go formats times: whole seconds, in UTC. */
 export function timeText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
@@ -25,7 +25,7 @@ export interface UsageJson {
   readonly swap?: SwapJson;
 }
 
-/** `psi`: whether the gate is on. What the kernel does not tell of this cgroup is left out. */
+/** `psi`: whether the gate KubeletPSI is on. Figures that the kernel does not have for this cgroup are omitted. */
 export function usageJson(usage: Measured | undefined, { psi }: { readonly psi: boolean }): UsageJson {
   if (usage === undefined) return {};
   const time = timeText(usage.atMs);
@@ -74,15 +74,15 @@ function psiLine({ avg10, avg300, avg60, totalUs }: PressureLine) {
   return { total: totalUs, avg10, avg60, avg300 };
 }
 
-/** `preferred` in order; eth0 is what upstream looks for. */
+/** The main interface is eth0, as upstream, or the first of `preferred` that exists. */
 export function networkJson(
   interfaces: readonly InterfaceUsage[] | undefined,
   atMs: number,
   preferred: readonly (string | undefined)[],
 ): NetworkJson | undefined {
   if (interfaces === undefined || interfaces.length === 0) return undefined;
-  const wanted = ['eth0', ...preferred];
-  const main = wanted
+  const candidates = ['eth0', ...preferred];
+  const main = candidates
     .map((name) => interfaces.find((each) => each.name === name))
     .find((each) => each !== undefined);
   return {

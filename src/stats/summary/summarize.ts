@@ -1,4 +1,4 @@
-// Makes the summary of what was collected. Pure. Upstream: pkg/kubelet/server/stats/summary.go and
+// Builds the summary from the collected statistics. Pure. Upstream: pkg/kubelet/server/stats/summary.go and
 // pkg/kubelet/stats/cri_stats_provider.go (listPodStatsPartiallyFromCRI, ListPodCPUAndMemoryStats).
 import type { ContainerStats, FilesystemUsage } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { TaskCounts } from '../../api/ports/host-usage.ts';
@@ -13,19 +13,19 @@ import type { ContainerJson, FsJson, PodJson, Summary } from './summary.ts';
 export interface SummarySettings {
   readonly nodeName: string;
   readonly bootedAtMs: number;
-  /** KubeletPSI */
+  /** The feature gate KubeletPSI. */
   readonly psi: boolean;
 }
 
-/** Everything about the node at one time. */
+/** One collection of all statistics. */
 export interface Collected {
   readonly usage: CollectedUsage;
   readonly disk: CollectedDisk;
   readonly network: CollectedNetwork;
-  /** What the runtime says of containers, by ID. */
+  /** The runtime's container statistics, by ID. */
   readonly containers: ReadonlyMap<string, ContainerStats>;
   readonly imageFs: FilesystemUsage | undefined;
-  /** Room in the file systems that the runtime named, by mount point. */
+  /** Space of the file systems that the runtime reported, by mount point. */
   readonly spaces: ReadonlyMap<string, FileSystemSpace>;
   readonly tasks: TaskCounts;
   readonly defaultInterface: string | undefined;
@@ -60,9 +60,9 @@ export function summarize(collected: Collected, settings: SummarySettings): Summ
   };
 }
 
-/** CPU and memory alone, for ?only_cpu_and_memory=true. */
+/** CPU and memory only, for ?only_cpu_and_memory=true. */
 export function summarizeUsage(usage: CollectedUsage, settings: SummarySettings): Summary {
-  const quiet = (each: UsageJson): UsageJson => ({
+  const withoutIo = (each: UsageJson): UsageJson => ({
     ...(each.cpu === undefined ? {} : { cpu: each.cpu }),
     ...(each.memory === undefined ? {} : { memory: each.memory }),
     ...swapField(each),
@@ -70,23 +70,23 @@ export function summarizeUsage(usage: CollectedUsage, settings: SummarySettings)
   const system = usage.system.map(({ name, startedAtMs, usage: own }) => ({
     name,
     startTime: timeText(startedAtMs),
-    ...quiet(usageJson(own, settings)),
+    ...withoutIo(usageJson(own, settings)),
   }));
   return {
     node: {
       nodeName: settings.nodeName,
       ...(system.length === 0 ? {} : { systemContainers: system }),
       startTime: timeText(settings.bootedAtMs),
-      ...quiet(usageJson(usage.node, settings)),
+      ...withoutIo(usageJson(usage.node, settings)),
     },
     pods: usage.pods.map((parts) => ({
       ...refOf(parts),
       containers: parts.containers.map(({ container, usage: own }) => ({
         name: container.name,
         startTime: timeText(container.createdAtMs),
-        ...quiet(usageJson(own, settings)),
+        ...withoutIo(usageJson(own, settings)),
       })),
-      ...quiet(usageJson(parts.usage, settings)),
+      ...withoutIo(usageJson(parts.usage, settings)),
     })),
   };
 }
@@ -156,12 +156,12 @@ function systemContainers(system: readonly SystemUsage[], settings: SummarySetti
 function refOf({ pod, sandbox }: PodUsageParts) {
   return {
     podRef: { name: pod.name, namespace: pod.namespace, uid: pod.uid },
-    // Of the sandbox, as upstream.
+    // The sandbox's creation time, as upstream.
     startTime: timeText(sandbox.createdAtMs),
   };
 }
 
-/** In Go's order, in which other parts come before swap. */
+/** In Go's field order, which has other parts before swap. */
 function cpuMemoryIo({ cpu, io, memory }: UsageJson) {
   return {
     ...(cpu === undefined ? {} : { cpu }),

@@ -1,4 +1,4 @@
-// The shape of /stats/summary. Types only, with their fields in the order in which Go writes them.
+// The JSON of /stats/summary. Types only, with fields in Go's order.
 // Upstream: staging/src/k8s.io/kubelet/pkg/apis/stats/v1alpha1.
 
 interface PsiLineJson {

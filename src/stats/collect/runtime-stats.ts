@@ -1,6 +1,6 @@
-// Asks the runtime what only it knows: what containers have written, where images lie, and the use of containers that are no
-// cgroups of this machine. Upstream: pkg/kubelet/stats/cri_stats_provider.go.
-// Invariants: a runtime that does not answer costs a deadline and is told as a fault; what it said before is not made up for.
+// Fetches statistics that only the runtime has: writable layers, the image file system, and the usage of containers without a
+// cgroup on this machine. Upstream: pkg/kubelet/stats/cri_stats_provider.go.
+// Invariants: an unresponsive runtime costs one deadline and is reported as a fault; no earlier value is substituted.
 
 import type {
   ContainerStats,
@@ -12,64 +12,64 @@ import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError } from '../../base/errors.ts';
 
-export interface AskRuntimeDeps {
+export interface RuntimeStatsDeps {
   readonly runtime: Pick<CriRuntime, 'listContainerStats' | 'listPodSandboxStats'> &
     Pick<CriImages, 'imageFsInfo'>;
   readonly clock: Clock;
 }
 
-/** Who scrapes gives up after 10 s: what the kernel tells is there long before. */
+/** Scrapers time out after 10 s; the kernel's figures must be served before that. */
 const deadlineMs = 3_000;
 
-/** What is known, and what could not be learnt. */
-export interface Answer<T> {
+/** A value, or the fault that replaced it with an empty one. */
+export interface Fetched<T> {
   readonly value: T;
   readonly fault: string | undefined;
 }
 
-export class AskRuntime {
-  readonly #deps: AskRuntimeDeps;
+export class RuntimeStats {
+  readonly #deps: RuntimeStatsDeps;
 
-  constructor(deps: AskRuntimeDeps) {
+  constructor(deps: RuntimeStatsDeps) {
     this.#deps = deps;
   }
 
-  /** By container. */
-  async containers(signal: AbortSignal): Promise<Answer<ReadonlyMap<string, ContainerStats>>> {
-    return this.#ask('container stats', signal, new Map(), async (inner) => {
+  /** By container ID. */
+  async containers(signal: AbortSignal): Promise<Fetched<ReadonlyMap<string, ContainerStats>>> {
+    return this.#fetch('container stats', signal, new Map(), async (inner) => {
       const { stats } = await this.#deps.runtime.listContainerStats({}, { signal: inner });
       return new Map(stats.map((each) => [each.attributes?.id ?? '', each]));
     });
   }
 
-  /** By sandbox. */
-  async sandboxes(signal: AbortSignal): Promise<Answer<ReadonlyMap<string, PodSandboxStats>>> {
-    return this.#ask('sandbox stats', signal, new Map(), async (inner) => {
+  /** By sandbox ID. */
+  async sandboxes(signal: AbortSignal): Promise<Fetched<ReadonlyMap<string, PodSandboxStats>>> {
+    return this.#fetch('sandbox stats', signal, new Map(), async (inner) => {
       const { stats } = await this.#deps.runtime.listPodSandboxStats({}, { signal: inner });
       return new Map(stats.map((each) => [each.attributes?.id ?? '', each]));
     });
   }
 
-  /** Of those it has, the first, as upstream. */
-  async images(signal: AbortSignal): Promise<Answer<FilesystemUsage | undefined>> {
-    return this.#ask('image file system', signal, undefined, async (inner) => {
+  /** The first image file system, as upstream. */
+  async images(signal: AbortSignal): Promise<Fetched<FilesystemUsage | undefined>> {
+    return this.#fetch('image file system', signal, undefined, async (inner) => {
       const { imageFilesystems } = await this.#deps.runtime.imageFsInfo({}, { signal: inner });
       return imageFilesystems[0];
     });
   }
 
-  async #ask<T>(
+  async #fetch<T>(
     what: string,
     signal: AbortSignal,
-    nothing: T,
+    fallback: T,
     call: (signal: AbortSignal) => Promise<T>,
-  ): Promise<Answer<T>> {
+  ): Promise<Fetched<T>> {
     const { clock } = this.#deps;
     try {
       return { value: await withDeadline({ clock, ms: deadlineMs, signal, what }, call), fault: undefined };
     } catch (err) {
       const fault = isUnimplemented(err) ? undefined : `${what}: ${describeError(err)}`;
-      return { value: nothing, fault };
+      return { value: fallback, fault };
     }
   }
 }
