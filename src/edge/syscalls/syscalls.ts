@@ -106,7 +106,7 @@ function bind(koffi: Koffi) {
     lseek: libc.func('lseek', 'int64', ['int', 'int64', 'int']) as (
       fd: number,
       offset: number,
-      whence: number,
+      origin: number,
     ) => number,
     inotifyInit: libc.func('inotify_init1', 'int', ['int']) as (flags: number) => number,
     inotifyAdd: libc.func('inotify_add_watch', 'int', ['int', 'str', 'uint32']) as (
