@@ -13,7 +13,7 @@ import type { ClusterAccess } from '../src/api/ports/cluster-access.ts';
 import { realClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/log/log.ts';
 import { openApiServer, readKubeconfig } from '../src/edge/apiserver/open-api-server.ts';
-import { apiServerContract } from '../test/api-server/contract.ts';
+import { apiServerContract } from '../test/api-server/contract/contract.ts';
 import { ApiServerDouble } from '../test/api-server/double.ts';
 import { type HttpFront, serveDouble } from '../test/api-server/http-front.ts';
 import { adminCertificate, kubeconfigText } from '../test/api-server/kubeconfig-text.ts';

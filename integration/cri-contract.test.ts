@@ -1,7 +1,7 @@
 // The CRI contract on a real containerd; the fake runtime passes the same cases.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { criContract } from '../test/fake-cri/cri-contract.ts';
+import { criContract } from '../test/fake-cri/contract/cri-contract.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Node, Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import { realClock } from '../../src/base/clock.ts';
-import type { CertificateOptions } from '../../test/api-server/certificate-controllers.ts';
 import { ApiServerDouble, bootstrapUser } from '../../test/api-server/double.ts';
 import { type HttpFront, serveDouble } from '../../test/api-server/http-front.ts';
 import {
@@ -18,6 +17,7 @@ import {
 import { KubeletProxy } from '../../test/api-server/kubelet-proxy.ts';
 import { type KeyPair, TestAuthority } from '../../test/api-server/pki.ts';
 import type { User } from '../../test/api-server/request.ts';
+import type { CertificateOptions } from '../../test/api-server/rules/certificate-controllers.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';
 import { waitFor } from '../rig/wait.ts';

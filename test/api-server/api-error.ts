@@ -1,6 +1,6 @@
 // Errors of the double, as Status objects. Messages are a real server's, since people and clients read them.
 // Upstream: apimachinery/pkg/api/errors.
-import type { ResourceType } from './resources.ts';
+import type { ResourceType } from './objects/resources.ts';
 
 export interface StatusDetails {
   readonly name?: string;

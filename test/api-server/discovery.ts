@@ -1,6 +1,6 @@
 // Discovery: version, groups and resources.
 // Upstream: apiserver/pkg/endpoints/discovery.
-import { apiVersionOf, type ResourceType, resourceTypes } from './resources.ts';
+import { apiVersionOf, type ResourceType, resourceTypes } from './objects/resources.ts';
 
 const version = {
   major: '1',

@@ -4,19 +4,19 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { isAbort } from '../../src/base/errors.ts';
 import { ApiError, badRequest } from './api-error.ts';
-import { authorize } from './authorize.ts';
-import type { CertificateOptions } from './certificate-controllers.ts';
-import { ClusterObjects } from './cluster-objects.ts';
-import { type Controllers, startControllers } from './controllers.ts';
 import { discovery } from './discovery.ts';
 import { Faults } from './faults.ts';
-import { ObjectStore } from './object-store.ts';
+import { ClusterObjects } from './objects/cluster-objects.ts';
+import { ObjectStore } from './objects/object-store.ts';
+import { ResourceHandler } from './objects/resource-handler.ts';
+import type { WatchStream } from './objects/watch-stream.ts';
+import { Writes } from './objects/writes.ts';
 import type { Call, RawRequest, RawResponse, User } from './request.ts';
 import { fieldsOfQuery, isTrue, parsePath, selectedName, verbOf } from './request.ts';
-import { ResourceHandler } from './resource-handler.ts';
+import { authorize } from './rules/authorize.ts';
+import type { CertificateOptions } from './rules/certificate-controllers.ts';
+import { type Controllers, startControllers } from './rules/controllers.ts';
 import { Tokens } from './tokens.ts';
-import type { WatchStream } from './watch-stream.ts';
-import { Writes } from './writes.ts';
 
 interface ApiServerDoubleOptions {
   readonly clock: Clock;

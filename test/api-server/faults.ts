@@ -3,8 +3,8 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { sleepWith } from '../../src/base/clock.ts';
 import { ApiError, expired, type StatusDetails } from './api-error.ts';
+import type { WatchStream } from './objects/watch-stream.ts';
 import type { Call, Verb } from './request.ts';
-import type { WatchStream } from './watch-stream.ts';
 
 /** Selects calls; an absent field matches every call. */
 interface CallFilter {

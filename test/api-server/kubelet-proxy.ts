@@ -9,12 +9,12 @@ import type { Socket } from 'node:net';
 import type { Node, Pod } from '../../src/api/k8s/types.ts';
 import { UpgradeProxy } from '../../src/edge/http/upgrade-proxy.ts';
 import { ApiError, badRequest, notFound } from './api-error.ts';
-import { authorize } from './authorize.ts';
 import { type ApiServerDouble, adminUser, callOf, errorResponse } from './double.ts';
 import { checkLogAnswer, logQuery, passOn } from './log-answer.ts';
+import { resourceOf } from './objects/resources.ts';
 import type { KeyPair } from './pki.ts';
 import type { Call, RawRequest, User } from './request.ts';
-import { resourceOf } from './resources.ts';
+import { authorize } from './rules/authorize.ts';
 
 interface Target {
   readonly host: string;

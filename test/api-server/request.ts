@@ -2,7 +2,7 @@
 // Upstream: apiserver/pkg/endpoints/request (RequestInfo).
 import { type FieldRequirement, parseFieldSelector } from '../../src/api/k8s/field-selector.ts';
 import { badRequest } from './api-error.ts';
-import { findResource, type ResourceType } from './resources.ts';
+import { findResource, type ResourceType } from './objects/resources.ts';
 
 export interface User {
   readonly name: string;

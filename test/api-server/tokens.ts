@@ -4,11 +4,11 @@ import { createHmac } from 'node:crypto';
 import type { Pod, TokenRequest } from '../../src/api/k8s/types.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { ApiError, conflict, forbidden, notFound } from './api-error.ts';
-import { nodeNameOf } from './node-authorizer.ts';
-import type { ObjectStore } from './object-store.ts';
+import type { ObjectStore } from './objects/object-store.ts';
+import { resourceOf } from './objects/resources.ts';
+import { timeText } from './objects/writes.ts';
 import type { Call, RawRequest, User } from './request.ts';
-import { resourceOf } from './resources.ts';
-import { timeText } from './writes.ts';
+import { nodeNameOf } from './rules/node-authorizer.ts';
 
 const defaultSeconds = 3600;
 const fewestSeconds = 600;

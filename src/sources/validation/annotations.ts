@@ -2,9 +2,9 @@
 // Upstream: pkg/apis/core/validation (ValidatePodSpecificAnnotations and the checks on create).
 import type { AppArmorProfile, Pod, PodSpec, SeccompProfile, Toleration } from '../../api/k8s/types.ts';
 import { configMirrorAnnotation as mirror } from '../../api/ports/pod-source.ts';
-import { checkDescendingPath } from './paths.ts';
 import { checkTolerations } from './scheduling.ts';
 import type { Violations } from './violation.ts';
+import { checkDescendingPath } from './volumes/paths.ts';
 
 const tolerations = 'scheduler.alpha.kubernetes.io/tolerations';
 const deletionCost = 'controller.kubernetes.io/pod-deletion-cost';

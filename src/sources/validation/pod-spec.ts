@@ -3,8 +3,8 @@
 import { parseIp } from '../../api/k8s/ip-address.ts';
 import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '../../api/k8s/names.ts';
 import type { PodSpec } from '../../api/k8s/types.ts';
+import { checkOverhead } from './containers/resources.ts';
 import { checkLabels } from './metadata.ts';
-import { checkOverhead } from './resources.ts';
 import { bytesOf, type Violations } from './violation.ts';
 
 const maxInt32 = 2 ** 31 - 1;

@@ -9,9 +9,9 @@ import type {
   SeccompProfile,
   SecurityContext,
 } from '../../api/k8s/types.ts';
-import { checkDescendingPath } from './paths.ts';
 import { checkSysctls } from './sysctls.ts';
 import { bytesOf, type Violations } from './violation.ts';
+import { checkDescendingPath } from './volumes/paths.ts';
 import { checkWindowsOptions } from './windows-options.ts';
 
 const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined'];

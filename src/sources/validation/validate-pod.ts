@@ -3,16 +3,16 @@
 // Upstream: pkg/apis/core/validation (ValidatePodCreate).
 import type { Pod, PodSpec } from '../../api/k8s/types.ts';
 import { checkPodAnnotations } from './annotations.ts';
-import { type ContainerContext, checkContainers } from './containers.ts';
+import { type ContainerContext, checkContainers } from './containers/containers.ts';
+import { checkPodClaims, checkPodResources } from './containers/resources.ts';
 import { checkMetadata } from './metadata.ts';
 import { checkOperatingSystem } from './operating-system.ts';
 import { checkDns, checkHostNamespaces, checkSpecFields } from './pod-spec.ts';
-import { checkPodClaims, checkPodResources } from './resources.ts';
 import { checkAffinity, checkTolerations } from './scheduling.ts';
 import { checkPodSecurity } from './security.ts';
 import { checkTopologySpread } from './topology-spread.ts';
 import { type Violation, Violations } from './violation.ts';
-import { checkVolumes } from './volumes.ts';
+import { checkVolumes } from './volumes/volumes.ts';
 import { checkHostProcesses } from './windows-options.ts';
 
 /** Gates that change validation; the others are on, their default in a cluster of this version. */

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { strategicMergePatch } from '../../../test/api-server/patches.ts';
+import { strategicMergePatch } from '../../../test/api-server/objects/patches.ts';
 import { anObservedPod, aPod } from '../../../test/builders/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';

@@ -11,10 +11,10 @@ import { measureServingCertificate } from '../../../src/certs/certificate-metric
 import { clientSigner, clientTemplate } from '../../../src/certs/certificate-request.ts';
 import { csrApi } from '../../../src/certs/csr-api.ts';
 import { readPair } from '../../../src/edge/certs/read-x509.ts';
-import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
 import { ApiServerDouble, bootstrapUser, nodeUser } from '../../api-server/double.ts';
 import { memoryClient } from '../../api-server/memory-client.ts';
 import { TestAuthority } from '../../api-server/pki.ts';
+import type { CertificateOptions } from '../../api-server/rules/certificate-controllers.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
 import { memoryMaker } from '../../fakes/memory-certificates.ts';
 

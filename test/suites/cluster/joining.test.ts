@@ -14,11 +14,11 @@ import { defaultsOf } from '../../../src/config/schema.ts';
 import { kubeletFlags } from '../../../src/config/table/kubelet-flags.ts';
 import { readKubeconfig } from '../../../src/edge/apiserver/open-api-server.ts';
 import { loadCluster } from '../../../src/entry/open-cluster.ts';
-import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
 import { ApiServerDouble, bootstrapUser } from '../../api-server/double.ts';
 import { serveDouble } from '../../api-server/http-front.ts';
 import { kubeconfigText, nodeCertificate } from '../../api-server/kubeconfig-text.ts';
 import { TestAuthority } from '../../api-server/pki.ts';
+import type { CertificateOptions } from '../../api-server/rules/certificate-controllers.ts';
 
 const token = 'abcdef.0123456789abcdef';
 const ignore = (): undefined => undefined;

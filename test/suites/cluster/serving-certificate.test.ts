@@ -1,7 +1,7 @@
 // A serving certificate signed by the cluster: a whole kubelet in memory, with real keys and requests.
 import { expect, onTestFinished, test } from 'vitest';
 import type { CertificateFacts } from '../../../src/api/ports/certificates.ts';
-import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
+import type { CertificateOptions } from '../../api-server/rules/certificate-controllers.ts';
 import { ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 
 const path = '/var/lib/kubelet/pki/kubelet-server-current.pem';
