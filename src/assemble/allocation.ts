@@ -1,4 +1,4 @@
-// What pods are allocated: the stores, the managers that give out exclusive resources, and the views that other rooms read.
+// Allocated resources: the stores, the managers of exclusive resources, and the views that other rooms read.
 import type { Component } from '../base/component.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
 import { allocatedView, type DesiredPodsView } from '../resources/allocation/allocated-view.ts';
@@ -17,7 +17,7 @@ interface AssembledAllocation {
   readonly topology: TopologyManager;
   /** Desired pods with the resources they were allocated: as they are run, counted and reported. */
   readonly allocated: DesiredPodsView<DesiredPod>;
-  /** Started before everything that decides by allocations: they restore what an earlier process allocated. */
+  /** Started before every reader of allocations: they restore the checkpoints of an earlier process. */
   readonly components: readonly Component[];
 }
 

@@ -1,4 +1,4 @@
-// Opens the connections to the outside that several rooms share, with their calls measured.
+// Opens the connections that several rooms share (API server, CRI, cgroups) and instruments their calls.
 import { restClientMetrics } from '../edge/apiserver/metrics.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { timedCgroups } from '../metrics/timed-calls.ts';

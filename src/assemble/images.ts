@@ -1,4 +1,4 @@
-// Images: pulls, credentials, the records of which pods may use which image.
+// Images: pulls, credentials, and the records of which pods may use which image.
 import type { CriImages } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';

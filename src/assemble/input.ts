@@ -1,4 +1,4 @@
-// What the composition root is given: the settings, the machine, the ways to the outside.
+// The input of the composition root: settings, facts about the machine, edges. Types only.
 import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { CpuTopology } from '../api/ports/host-usage.ts';
@@ -27,7 +27,7 @@ import type { ManifestFiles } from '../sources/file-source.ts';
 import type { StatsDeps } from '../stats/stats.ts';
 import type { OpenCluster } from './cluster-api.ts';
 
-/** What pulls need of the machine besides the runtime. */
+/** What image pulls use besides the runtime. */
 interface ImageHost {
   /** Small files that are replaced atomically. */
   readonly records: RecordFiles;
@@ -37,7 +37,7 @@ interface ImageHost {
   readonly home: string;
 }
 
-/** What statistics read of the machine. */
+/** The sources of statistics. */
 export interface StatsEdge {
   readonly cgroups: CgroupReader | undefined;
   readonly host: StatsDeps['readers']['host'] & {
@@ -50,7 +50,7 @@ export interface StatsEdge {
   pause(): Promise<void>;
 }
 
-/** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
+/** Every edge. Narrowed to the methods that are called, so that a test need not build a whole client. */
 export interface Edges
   extends Omit<
     RealEdges,
@@ -85,24 +85,24 @@ export interface AssembleInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
-  /** Programs that know credentials for images; undefined when none are configured. */
+  /** Credential provider plugins; undefined if none are configured. */
   readonly credentialProviders?: CredentialProviders | undefined;
-  /** The command line as it was given, for /flagz. */
+  /** The parsed command line, for /flagz. */
   readonly args: ParsedArgs;
   readonly machine: MachineFacts;
   readonly capacity: MachineCapacity;
   readonly nodeName: string;
-  /** Opens the way to the API server; undefined on a node that stands alone. */
+  /** Opens the connection to the API server; undefined on a standalone node. */
   readonly cluster?: OpenCluster | undefined;
   /** --node-ip, parsed. */
   readonly nodeIps?: readonly string[];
   readonly edges: Edges;
-  /** The cluster's objects; a node without an API server has none. */
+  /** Replaces the objects of the API server, for tests. */
   readonly objects?: PodObjects;
   readonly clock: Clock;
-  /** A number from 0 up to 1, for jitter. */
+  /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   readonly log: Logger;
-  /** The log's, for who changes it while the kubelet runs. */
+  /** The verbosity of the log, which can be changed while the kubelet runs. */
   readonly verbosity?: Verbosity;
 }

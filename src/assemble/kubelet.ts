@@ -1,6 +1,6 @@
-// The composition root: which room is plugged into which, and the order in which they start. Nothing is decided here.
-// Stores first, then the connections to the outside, then the loops in the order of a pod's way. The pictures are in
-// ARCHITECTURE.md (the way) and docs/wiring.md (stores, writers, wake-ups).
+// The composition root: what each room depends on, and the order in which components start. Nothing is decided here.
+// Stores first, then connections, then the loops in the order in which a pod passes them. ARCHITECTURE.md has the way of a
+// pod, docs/wiring.md the stores, writers and wake-ups.
 import type { Component } from '../base/component.ts';
 import type { Store } from '../base/store.ts';
 import { gateSamples } from '../config/gates/feature-gates.ts';
@@ -167,7 +167,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
 
-  // Started in this order, stopped in reverse: the lease outlives all, pods arrive last.
+  // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
     ...(api?.components ?? []),
     ...(node?.first ?? []),

@@ -1,4 +1,4 @@
-// A node of a cluster: its lease, its object, the mirror pods of its static pods, the statuses it sends, the pods it is sent.
+// A node of a cluster: its lease, its Node object, mirror pods, pushed statuses, and the source of pods from the API server.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { Subscribable } from '../base/channel.ts';
@@ -38,9 +38,9 @@ interface NodeRooms {
 
 interface AssembledNode {
   readonly lease: NodeLease;
-  /** Started first, so that they stop last: the lease, then what statuses are still sent through. */
+  /** Started first, so that they stop last: the lease, and the pusher of the last statuses. */
   readonly first: readonly Component[];
-  /** Started when the node can be reached. */
+  /** Started after the ports are open. */
   readonly components: readonly Component[];
   /** Started last: pods arrive when everything else is ready. */
   readonly source: Component;

@@ -8,9 +8,9 @@ import type { OomWatcher } from '../resources/oom/oom-watcher.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';
 
-/** The relist finds what container events and inspections after own actions have missed. */
+/** Interval of the relist, which finds changes that container events and inspections after own actions missed. */
 const relistMs = 1_000;
-/** Deadline of one list or one inspection; it is retried after that. */
+/** Deadline of one list or one inspection, which is then retried. */
 const callTimeoutMs = 20_000;
 
 interface PlegRooms {

@@ -1,4 +1,4 @@
-// Plugs the CRI, the node and the inputs of pods into PodRuntime.
+// PodRuntime, which applies a pod's actions to the CRI, with its inputs and records.
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { InFlight } from '../base/in-flight.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';

@@ -1,4 +1,4 @@
-// Where static pods come from: files and a URL.
+// The sources of static pods: files and a URL.
 import { staticPodUid } from '../api/pod/static-pod-hash/compute.ts';
 import type { Component } from '../base/component.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';

@@ -1,4 +1,4 @@
-// Statistics of the node, its pods and containers, and the metrics that are read from the machine.
+// Statistics of the node, its pods and containers, and metrics about the machine and this process.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';

@@ -1,4 +1,4 @@
-// The statuses of pods: generated from the stores, explained to people.
+// The statuses of pods, generated from the stores.
 
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Subscribable } from '../base/channel.ts';

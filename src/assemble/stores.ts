@@ -1,4 +1,4 @@
-// The stores that several rooms share. Built before the loops, so that loops never hold each other.
+// The stores that several rooms share. Created before the loops, so that loops never refer to each other.
 import { OwnNode } from '../node/own-node.ts';
 import { ObservedPods } from '../pleg/observed-pods.ts';
 import { ApiPods } from '../pods/api-pods.ts';

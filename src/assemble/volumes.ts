@@ -1,4 +1,4 @@
-// Plugs the volume plugins, the volume manager and the usage statistics together.
+// Volumes: the plugins, the volume manager and the usage statistics.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { Allocatable } from '../api/pod/pod-fields.ts';
 import type { EventSink } from '../api/ports/events.ts';
@@ -30,7 +30,7 @@ import { VolumeStatsReader } from '../volumes/stats/volume-stats.ts';
 import { VolumeManager } from '../volumes/volume-manager.ts';
 import type { VolumeMetricsPort } from '../volumes/volume-metrics-port.ts';
 
-/** Between two searches for devices that no pod uses any more. */
+/** Interval of the search for devices that no pod uses any more. */
 const unusedDevicesEveryMs = 30_000;
 
 export interface VolumesInput {
@@ -99,7 +99,7 @@ function volumePlugins(
       events,
       clock,
       log,
-      // Quota projects are safe only in user namespaces: a user of the node can take files out of its project.
+      // Quota projects are safe only in user namespaces: a user of the host can move files out of its project.
       countByProject: gates.LocalStorageCapacityIsolationFSQuotaMonitoring && gates.UserNamespacesSupport,
     }),
     hostPathPlugin({ host }),

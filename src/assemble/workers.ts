@@ -1,4 +1,4 @@
-// The pod workers, and the housekeeping that finds leftovers of pods for them.
+// The pod workers, housekeeping, which finds leftovers of pods for them, and the memory trimmer.
 import type { EventSink } from '../api/ports/events.ts';
 import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
@@ -28,7 +28,7 @@ interface WorkersRooms {
   readonly events: EventSink;
 }
 
-/** Between two sweeps for orphaned pods. */
+/** Interval of the search for orphaned pods. */
 const housekeepingMs = 30_000;
 
 /** In the order in which they are started. */
@@ -64,6 +64,6 @@ export function assembleWorkers(
     log: log.with({ component: 'housekeeping' }),
     everyMs: housekeepingMs,
   });
-  const trimmer = new MemoryTrimmer({ desired: allocated, trim: edges.giveBackMemory, clock });
+  const trimmer = new MemoryTrimmer({ desired: allocated, trim: edges.trimMemory, clock });
   return [workers, housekeeping, trimmer];
 }

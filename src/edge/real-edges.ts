@@ -1,4 +1,4 @@
-// The outside as it really is: what assemble.ts plugs into the loops on a node. Tests plug in doubles of the same shape.
+// The edges of a real node, which src/assemble plugs into the rooms. Tests plug in doubles of the same shape.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { certificateHost } from './certs/certificate-host.ts';
@@ -22,13 +22,13 @@ import { journal } from './logs/journal.ts';
 import { logDirectory } from './logs/log-directory.ts';
 import { logEdges } from './logs/log-edges.ts';
 import { readLogTail, readTail } from './logs/read-tail.ts';
-import { giveBackMemory } from './machine/give-back-memory.ts';
 import { kubeletIdRange } from './machine/id-range.ts';
 import { followKernelLog, type KernelLogListener } from './machine/kernel-log.ts';
 import { killProcess } from './machine/kill-process.ts';
 import { LoopDelayMonitor } from './machine/loop-delay.ts';
 import { nodeHost } from './machine/node-host.ts';
 import { processProfiler } from './machine/profiler.ts';
+import { trimMemory } from './machine/trim-memory.ts';
 import { DecodeWorker } from './manifests/decode-worker-client.ts';
 import { listManifests, readManifestFile } from './manifests/read-manifest.ts';
 import { watchManifests } from './manifests/watch-manifests.ts';
@@ -40,16 +40,20 @@ import { VolumeFiles } from './volumes/volume-files.ts';
 
 export type RealEdges = ReturnType<typeof realEdges>;
 
-/** The longest that a manifest may take to read, and the most memory: then the file is at fault. */
+/** Time and memory to decode a manifest. A manifest that needs more is rejected. */
 const decodeLimits = { deadlineMs: 20_000, memoryMb: 512 };
 
-/** `beside`: the address of the command's entry point, where the others lie, too. */
-export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies | undefined) {
-  const decoder = new DecodeWorker({ script: new URL('decode-worker.mjs', beside), clock, ...decodeLimits });
+/** `entryUrl`: the URL of the command's entry file. The entry files of the threads are in the same directory. */
+export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchies | undefined) {
+  const decoder = new DecodeWorker({
+    script: new URL('decode-worker.mjs', entryUrl),
+    clock,
+    ...decodeLimits,
+  });
   return {
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
-    /** Undefined on a machine that has none. */
+    /** Undefined on a machine without cgroups. */
     cgroups: ({ driver, pageSizes }: { readonly driver: string; readonly pageSizes: readonly string[] }) => {
       if (hierarchies === undefined) return undefined;
       const isSystemd = driver === 'systemd';
@@ -57,7 +61,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       const files = new CgroupFs({ hierarchies, spelling, pageSizes, clock, killProcess });
       return isSystemd ? systemdCgroups(files, new SystemdUnits({ clock })) : files;
     },
-    /** What runs beside pods; undefined on a machine without cgroups. */
+    /** Processes outside pods. Undefined on a machine without cgroups. */
     systemProcesses: (pageSizes: readonly string[]) =>
       hierarchies && systemProcesses({ hierarchies, pageSizes, clock, killProcess }),
     kernelLog: (listener: KernelLogListener) => followKernelLog(listener),
@@ -66,10 +70,10 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       read: readManifestFile,
       watch: watchManifests(clock),
     },
-    /** Reads large manifests outside the event loop. */
+    /** Decodes large manifests outside the event loop. */
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
-    giveBackMemory,
+    trimMemory,
     hookHttp,
     idRange: () => kubeletIdRange(),
     tails: { readTail, readLogTail },
@@ -79,7 +83,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       workingDirectory: process.cwd(),
       home: process.env['HOME'] ?? '',
     },
-    /** State that outlives the kubelet, one small file each. */
+    /** Checkpoints, one small file each. */
     stateFiles: recordFiles as Omit<typeof recordFiles, 'list' | 'remove'>,
     probes: probeEdges,
     probeResultFile: resultFile,
@@ -96,7 +100,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     loopDelay: new LoopDelayMonitor(() => clock.monotonic()),
     nodeVersion: process.version,
     ownPid: process.pid,
-    /** From the kernel's generator: fit for keys, unlike the jitter's `random`. */
+    /** Cryptographically secure, unlike the `random` of jitter. */
     randomBytes: (count: number): Uint8Array => randomBytes(count),
     nodeHost,
     certs: certificateHost(clock),
@@ -105,7 +109,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       new VolumeFiles({
         podsDir,
         now: () => clock.now(),
-        usageThread: new URL('usage-thread.mjs', beside),
+        usageThread: new URL('usage-thread.mjs', entryUrl),
       }),
   };
 }

@@ -331,7 +331,7 @@ export class FakeNode {
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),
-        giveBackMemory: () => undefined,
+        trimMemory: () => undefined,
         listen: () => Promise.reject(new Error('no ports in memory')),
         upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
         listenSecure: async ({ handler, host, port }) => {

@@ -1,9 +1,9 @@
-// Reads and writes single files of a control group. Invariant: every failure names the file, what was written, and the errno.
+// Reads and writes single files of a cgroup. Invariant: every error names the file, the value written and the errno.
 import { KubeletError } from '../../base/errors.ts';
 import { readKernelValue, writeKernelFile } from '../files/small-files.ts';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 
-/** Of a short file, which one read gives whole: values and lists, not the processes in it. */
+/** Reads a short file in one read: values and lists, not cgroup.procs. */
 export async function readCgroupFile(path: string): Promise<string> {
   try {
     return (await readKernelValue(path)).trim();
@@ -14,17 +14,17 @@ export async function readCgroupFile(path: string): Promise<string> {
 
 export async function writeCgroupFile(path: string, value: string): Promise<void> {
   try {
-    // Without O_CREAT: a file that is not there is a controller that is not there, not a file to be made.
+    // Without O_CREAT: a missing file means a missing controller.
     await writeKernelFile(path, value);
   } catch (err) {
     throw hostError(err, `cannot write ${JSON.stringify(value)} to ${path}`, { value });
   }
 }
 
-/** Of huge pages, what is asked for ahead of use: since Linux 5.7, beside the limit of what is used. */
+/** The limit on reserved huge pages, which Linux has since 5.7 beside the limit on used ones. */
 const reservation = /\.rsvd\.[a-z_]+$/;
 
-/** As `writeCgroupFile`; a limit of reservations that the kernel does not know is left out. */
+/** As `writeCgroupFile`, but skips a reservation limit that the kernel does not support. */
 export async function writeLimit(path: string, value: string): Promise<void> {
   try {
     await writeCgroupFile(path, value);
@@ -42,7 +42,7 @@ export async function readCgroupNumber(path: string): Promise<bigint> {
   return BigInt(text);
 }
 
-/** What the kernel says when something went away while it was read or removed. */
+/** Whether the cgroup or file disappeared while it was read or removed. */
 export function isGone(err: unknown): boolean {
   const code =
     err instanceof KubeletError && ['ENOENT', 'ENODEV'].includes(err.reason) ? err.reason : errorCode(err);

@@ -1,12 +1,12 @@
-// What differs between the two versions of control groups. Paths are relative to a hierarchy's mount point.
+// The operations that differ between cgroup v1 and v2. Paths are relative to a hierarchy's mount point.
 import type { CgroupSettings, CpuSettings } from '../../api/ports/cgroups.ts';
 
 export interface CgroupKind {
   readonly version: 1 | 2;
   missing(path: string): Promise<string | undefined>;
-  /** Makes what is missing, then gives it its amounts. */
+  /** Creates what is missing, then applies the settings. */
   create(path: string, settings: CgroupSettings): Promise<void>;
-  /** The same where a runtime will make what it misses. */
+  /** As `create`, but leaves hierarchies without settings to the runtime. */
   begin(path: string, settings: CgroupSettings): Promise<void>;
   apply(path: string, settings: CgroupSettings): Promise<void>;
   memoryUsageBytes(path: string): Promise<bigint>;

@@ -13,15 +13,17 @@ const names = [
 ] as const;
 
 for (const [name, plain, slices] of names) {
-  test(`${plain} in both spellings, and back`, () => {
+  test(`converts ${plain} for both drivers, and back`, () => {
     expect([cgroupfsSpelling.path(name), systemdSpelling.path(name)]).toEqual([plain, slices]);
     expect([cgroupfsSpelling.nameOf(plain), systemdSpelling.nameOf(slices)]).toEqual([name, name]);
   });
 }
 
-describe('a part that leads elsewhere is refused', () => {
+describe('rejects a part that leads out of the hierarchy', () => {
   for (const part of ['..', '.', '', 'a/b', 'a\0']) {
     for (const spelling of [cgroupfsSpelling, systemdSpelling])
-      test(JSON.stringify(part), () => expect(() => spelling.path(['kubepods', part])).toThrow('no part of'));
+      test(JSON.stringify(part), () =>
+        expect(() => spelling.path(['kubepods', part])).toThrow('cannot be part of'),
+      );
   }
 });

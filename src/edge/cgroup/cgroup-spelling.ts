@@ -1,6 +1,6 @@
-// How the two drivers spell the name of a cgroup as a path, and back. Pure. Upstream: ToSystemd, ToCgroupfs and their
-// reverses in pkg/kubelet/cm/cgroup_manager_linux.go. Invariant: these spellings are shared with every other kubelet and
-// with what runs on the node.
+// Converts cgroup names to paths and back, for each cgroup driver. Pure. Upstream: ToSystemd, ToCgroupfs and their
+// reverses in pkg/kubelet/cm/cgroup_manager_linux.go. Invariant: the paths are those of the Go kubelet, which other programs
+// on the node rely on.
 import type { CgroupName } from '../../api/ports/cgroups.ts';
 import { KubeletError } from '../../base/errors.ts';
 
@@ -29,14 +29,14 @@ export const systemdSpelling: CgroupSpelling = {
   },
 };
 
-/** A name becomes a path in which things are written and removed: it must not lead elsewhere. */
+/** Rejects parts that would lead out of the hierarchy: files are written and removed at the path. */
 function checked(name: CgroupName): CgroupName {
   for (const part of name) {
     if (part === '' || part === '.' || part === '..' || /[/\0]/.test(part))
       throw new KubeletError(
         'invalid',
         'InvalidCgroupName',
-        `${JSON.stringify(part)} is no part of a cgroup's name`,
+        `${JSON.stringify(part)} cannot be part of a cgroup name`,
       );
   }
   return name;

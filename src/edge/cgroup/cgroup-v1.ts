@@ -1,6 +1,6 @@
-// Control groups of version 1: one hierarchy per controller. Upstream: cgroup_v1_manager_linux.go over libcontainer's fs.
-// Invariants: hierarchies do not wait for each other; a new cgroup is told only what differs from what the kernel gives
-// every new one, an old one everything.
+// Cgroup v1: one hierarchy per controller. Upstream: cgroup_v1_manager_linux.go over libcontainer's fs.
+// Invariants: hierarchies do not wait for each other; a new cgroup gets only the settings that differ from the kernel's
+// defaults, an existing one all of them.
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/ports/cgroups.ts';
@@ -12,7 +12,7 @@ import type { CgroupKind } from './cgroup-kind.ts';
 import { isDirectory } from './cgroup-tree.ts';
 import { filesOfV1, isKernelDefault, type V1File } from './v1-files.ts';
 
-/** A cgroup is whole when it is in each of these hierarchies that the machine has. */
+/** A cgroup is complete if it exists in each of these hierarchies that the machine has. */
 const neededControllers = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
 
 export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: readonly string[]): CgroupKind {
@@ -24,8 +24,12 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
       throw new KubeletError('unavailable', 'NoController', `cgroup controller ${controller} is not mounted`);
     return join(mount, path);
   };
-  /** `fresh`: the hierarchies in which the cgroup was made just now. */
-  const tell = async (path: string, settings: CgroupSettings, fresh: ReadonlySet<string>): Promise<void> => {
+  /** `fresh`: the hierarchies in which the cgroup was just created. */
+  const applySettings = async (
+    path: string,
+    settings: CgroupSettings,
+    fresh: ReadonlySet<string>,
+  ): Promise<void> => {
     const files = filesOfV1(settings, pageSizes).filter(
       ({ controller }) => controller !== 'hugetlb' || mountPoints.has('hugetlb'),
     );
@@ -40,110 +44,112 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
       [...byController].map(([controller, list]) => writeAll(directory(controller, path), list)),
     );
   };
-  /** Amounts that are asked for are written beside this: what is inherited must not come after them. */
+  /** Runs concurrently with applySettings, so files that `settings` sets must not be inherited. */
   const inheritCpuset = async (path: string, settings: CgroupSettings, isNew: boolean): Promise<void> => {
     const mount = mountPoints.get('cpuset');
     if (mount === undefined) return;
     const names = settings.cpus === undefined || settings.cpus === '' ? ['cpus', 'mems'] : ['mems'];
     await settleAll(names.map((name) => inheritFile(mount, join(mount, path), `cpuset.${name}`, isNew)));
   };
-  const make = async (path: string, places: readonly string[]): Promise<ReadonlySet<string>> => {
-    const made = new Set<string>();
+  /** Returns the hierarchies in which the cgroup did not exist before. */
+  const createIn = async (path: string, hierarchies: readonly string[]): Promise<ReadonlySet<string>> => {
+    const created = new Set<string>();
     await settleAll(
-      places.map(async (root) => {
-        if (await makeDirectory(join(root, path))) made.add(root);
+      hierarchies.map(async (root) => {
+        if (await createDirectory(join(root, path))) created.add(root);
       }),
     );
-    return made;
+    return created;
   };
   const create = async (path: string, settings: CgroupSettings): Promise<void> => {
-    const made = await make(path, roots);
-    const isNew = made.has(mountPoints.get('cpuset') ?? '');
-    await settleAll([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
+    const created = await createIn(path, roots);
+    const isNew = created.has(mountPoints.get('cpuset') ?? '');
+    await settleAll([applySettings(path, settings, created), inheritCpuset(path, settings, isNew)]);
   };
   return {
     version: 1,
     missing: async (path) => {
-      const places = [...needed].map((root) => join(root, path));
-      const there = await Promise.all(places.map(isDirectory));
-      const missing = places.filter((_, at) => !there[at]);
+      const directories = [...needed].map((root) => join(root, path));
+      const exists = await Promise.all(directories.map(isDirectory));
+      const missing = directories.filter((_, at) => !exists[at]);
       return missing.length === 0 ? undefined : `missing paths: ${missing.join(', ')}`;
     },
     create,
     begin: async (path, settings) => {
-      const told = filesOfV1(settings, pageSizes).filter((file) => !isKernelDefault(file));
-      const places = [...new Set(told.flatMap(({ controller }) => mountPoints.get(controller) ?? []))];
-      // One that has processors of its own has to have memory nodes as well.
-      const isSimple = !told.some(({ controller }) => controller === 'cpuset');
-      const made = isSimple ? await make(path, places) : new Set<string>();
-      if (places.length > 0 && made.size === places.length) await tell(path, settings, made);
+      const files = filesOfV1(settings, pageSizes).filter((file) => !isKernelDefault(file));
+      const hierarchies = [...new Set(files.flatMap(({ controller }) => mountPoints.get(controller) ?? []))];
+      // A cpuset with CPUs needs memory nodes as well.
+      const isSimple = !files.some(({ controller }) => controller === 'cpuset');
+      const created = isSimple ? await createIn(path, hierarchies) : new Set<string>();
+      if (hierarchies.length > 0 && created.size === hierarchies.length)
+        await applySettings(path, settings, created);
       else await create(path, settings);
     },
-    apply: (path, settings) => tell(path, settings, new Set()),
+    apply: (path, settings) => applySettings(path, settings, new Set()),
     memoryUsageBytes: (path) => readCgroupNumber(join(directory('memory', path), 'memory.usage_in_bytes')),
     memoryLimitBytes: (path) => readCgroupNumber(join(directory('memory', path), 'memory.limit_in_bytes')),
     cpu: (path) => readCpu(directory('cpu', path)),
   };
 }
 
-async function readCpu(place: string): Promise<CpuSettings> {
+async function readCpu(cgroupDir: string): Promise<CpuSettings> {
   const [cpuShares, cpuQuotaUs, cpuPeriodUs] = await Promise.all([
-    readCgroupNumber(join(place, 'cpu.shares')),
-    readCgroupNumber(join(place, 'cpu.cfs_quota_us')),
-    readCgroupNumber(join(place, 'cpu.cfs_period_us')),
+    readCgroupNumber(join(cgroupDir, 'cpu.shares')),
+    readCgroupNumber(join(cgroupDir, 'cpu.cfs_quota_us')),
+    readCgroupNumber(join(cgroupDir, 'cpu.cfs_period_us')),
   ]);
   return { cpuShares, cpuQuotaUs, cpuPeriodUs };
 }
 
 /**
- * One file after the other. With the old quota a new period may be more than the parent grants, with the new quota it is
- * not: a period that is refused is tried once more at the end.
+ * Writes the files in sequence. A new period may exceed the parent's bandwidth with the old quota but not with the new one, so
+ * a rejected period is retried at the end.
  */
-async function writeAll(place: string, files: readonly V1File[]): Promise<void> {
+async function writeAll(cgroupDir: string, files: readonly V1File[]): Promise<void> {
   const hasQuota = files.some(({ file }) => file === 'cpu.cfs_quota_us');
-  const again: V1File[] = [];
+  const retries: V1File[] = [];
   for (const each of files) {
     try {
-      await writeLimit(join(place, each.file), each.value);
+      await writeLimit(join(cgroupDir, each.file), each.value);
     } catch (err) {
-      const mayPass = each.file === 'cpu.cfs_period_us' && hasQuota && isRefusal(err);
-      if (!mayPass) throw err;
-      again.push(each);
+      const isRetriable = each.file === 'cpu.cfs_period_us' && hasQuota && isInvalidValue(err);
+      if (!isRetriable) throw err;
+      retries.push(each);
     }
   }
-  for (const { file, value } of again) await writeCgroupFile(join(place, file), value);
+  for (const { file, value } of retries) await writeCgroupFile(join(cgroupDir, file), value);
 }
 
-function isRefusal(err: unknown): boolean {
+function isInvalidValue(err: unknown): boolean {
   return err instanceof KubeletError && err.reason === 'EINVAL';
 }
 
-/** A new cpuset is empty, and nothing can run in an empty one: it takes what the one above it has. */
-async function inheritFile(mount: string, place: string, file: string, isNew: boolean): Promise<void> {
-  if (place === mount) return;
-  if (!isNew && (await readCgroupFile(join(place, file))) !== '') return;
-  await writeCgroupFile(join(place, file), await inheritedValue(mount, dirname(place), file));
+/** No process can run in an empty cpuset, and a new one is empty. It inherits the value of its parent. */
+async function inheritFile(mount: string, cgroupDir: string, file: string, isNew: boolean): Promise<void> {
+  if (cgroupDir === mount) return;
+  if (!isNew && (await readCgroupFile(join(cgroupDir, file))) !== '') return;
+  await writeCgroupFile(join(cgroupDir, file), await inheritedValue(mount, dirname(cgroupDir), file));
 }
 
-/** What this cgroup has; one that is empty itself is given what lies above it first. */
-async function inheritedValue(mount: string, place: string, file: string): Promise<string> {
-  const own = await readCgroupFile(join(place, file));
-  if (own !== '' || place === mount) return own;
-  const value = await inheritedValue(mount, dirname(place), file);
-  await writeCgroupFile(join(place, file), value);
+/** The value of this cgroup. An empty cgroup inherits from its own parent first. */
+async function inheritedValue(mount: string, cgroupDir: string, file: string): Promise<string> {
+  const own = await readCgroupFile(join(cgroupDir, file));
+  if (own !== '' || cgroupDir === mount) return own;
+  const value = await inheritedValue(mount, dirname(cgroupDir), file);
+  await writeCgroupFile(join(cgroupDir, file), value);
   return value;
 }
 
-/** Whether it was made just now. Its parent is there already, but for the first pod of a node. */
-async function makeDirectory(place: string): Promise<boolean> {
+/** Returns whether it was created now. Its parent usually exists, except for the node's first pod. */
+async function createDirectory(cgroupDir: string): Promise<boolean> {
   try {
-    await mkdir(place, { mode: 0o755 }).catch(async (err: unknown) => {
+    await mkdir(cgroupDir, { mode: 0o755 }).catch(async (err: unknown) => {
       if (errorCode(err) !== 'ENOENT') throw err;
-      await mkdir(place, { recursive: true, mode: 0o755 });
+      await mkdir(cgroupDir, { recursive: true, mode: 0o755 });
     });
     return true;
   } catch (err) {
     if (errorCode(err) === 'EEXIST') return false;
-    throw hostError(err, `cannot make cgroup ${place}`);
+    throw hostError(err, `cannot create cgroup ${cgroupDir}`);
   }
 }

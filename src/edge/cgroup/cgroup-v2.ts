@@ -1,4 +1,4 @@
-// Control groups of version 2: one hierarchy, whose controllers are handed down level by level.
+// Cgroup v2: one hierarchy, whose controllers are enabled level by level.
 // Upstream: cgroup_v2_manager_linux.go over libcontainer's fs2.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { words } from './hierarchies.ts';
 
 interface CgroupV2Options {
   readonly root: string;
-  /** Of those a kubelet uses, what the kernel has. */
+  /** The controllers that the kubelet uses and the kernel has. */
   readonly controllers: ReadonlySet<string>;
   readonly pageSizes: readonly string[];
 }
@@ -21,21 +21,21 @@ interface CgroupV2Options {
 export function cgroupV2({ root, controllers, pageSizes }: CgroupV2Options): CgroupKind {
   const files = (settings: CgroupSettings): readonly V2File[] => filesOf(settings, controllers, pageSizes);
   const create = async (path: string, settings: CgroupSettings): Promise<void> => {
-    const isNew = await make(root, path, controllers);
-    await tell(root, path, isNew ? files(settings).filter(differsFromDefault) : files(settings));
+    const isNew = await createCgroup(root, path, controllers);
+    await writeSettings(root, path, isNew ? files(settings).filter(differsFromDefault) : files(settings));
   };
   return {
     version: 2,
     missing: async (path) => {
-      const place = join(root, path);
-      const missing = await lacking(place, controllers).catch(() => undefined);
-      if (missing === undefined) return `${place} does not exist`;
+      const cgroupDir = join(root, path);
+      const missing = await missingControllers(cgroupDir, controllers).catch(() => undefined);
+      if (missing === undefined) return `${cgroupDir} does not exist`;
       return missing.length === 0 ? undefined : `missing controllers: ${missing.join(', ')}`;
     },
     create,
-    // There is only one hierarchy: nothing is left for others to make.
+    // The only hierarchy: nothing can be left to the runtime.
     begin: create,
-    apply: (path, settings) => tell(root, path, files(settings)),
+    apply: (path, settings) => writeSettings(root, path, files(settings)),
     memoryUsageBytes: (path) => readCgroupNumber(join(root, path, 'memory.current')),
     memoryLimitBytes: (path) => readCgroupNumber(join(root, path, 'memory.max')),
     cpu: (path) => readCpu(join(root, path)),
@@ -46,37 +46,37 @@ const defaultPeriodUs = 100_000n;
 
 type V2File = readonly [file: string, value: string];
 
-/** Each file is a setting of its own: none waits for another. */
-async function tell(root: string, path: string, files: readonly V2File[]): Promise<void> {
+/** The files are independent of each other and written concurrently. */
+async function writeSettings(root: string, path: string, files: readonly V2File[]): Promise<void> {
   await settleAll([...new Map(files)].map(([file, value]) => writeLimit(join(root, path, file), value)));
 }
 
 /**
- * Whether it was made just now. What lies above it has handed its controllers down, but for the first pod of a node:
- * where the new one lacks some, every level is asked again.
+ * Returns whether it was created now. Its ancestors usually have their controllers enabled, except for the node's first pod:
+ * if the new cgroup lacks some, they are enabled at every level.
  */
-async function make(root: string, path: string, controllers: ReadonlySet<string>): Promise<boolean> {
-  const place = join(root, path);
-  const isNew = await makeDirectory(place).catch((err: unknown) => {
+async function createCgroup(root: string, path: string, controllers: ReadonlySet<string>): Promise<boolean> {
+  const cgroupDir = join(root, path);
+  const isNew = await createDirectory(cgroupDir).catch((err: unknown) => {
     if (errorCode(err) === 'ENOENT') return undefined;
-    throw hostError(err, `cannot make cgroup ${place}`);
+    throw hostError(err, `cannot create cgroup ${cgroupDir}`);
   });
-  if (isNew !== undefined && (await isWhole(place, controllers))) return isNew;
-  let above = root;
+  if (isNew !== undefined && (await hasControllers(cgroupDir, controllers))) return isNew;
+  let parent = root;
   for (const part of path.split('/').filter((each) => each !== '')) {
-    await handDown(above, controllers);
-    above = join(above, part);
-    const each = above;
-    await makeDirectory(each).catch((err: unknown) => {
-      throw hostError(err, `cannot make cgroup ${each}`);
+    await enableControllers(parent, controllers);
+    parent = join(parent, part);
+    const each = parent;
+    await createDirectory(each).catch((err: unknown) => {
+      throw hostError(err, `cannot create cgroup ${each}`);
     });
   }
   return isNew ?? true;
 }
 
-async function makeDirectory(place: string): Promise<boolean> {
+async function createDirectory(cgroupDir: string): Promise<boolean> {
   try {
-    await mkdir(place, { mode: 0o755 });
+    await mkdir(cgroupDir, { mode: 0o755 });
     return true;
   } catch (err) {
     if (errorCode(err) === 'EEXIST') return false;
@@ -84,15 +84,18 @@ async function makeDirectory(place: string): Promise<boolean> {
   }
 }
 
-async function isWhole(place: string, controllers: ReadonlySet<string>): Promise<boolean> {
-  return await lacking(place, controllers).then(
+async function hasControllers(cgroupDir: string, controllers: ReadonlySet<string>): Promise<boolean> {
+  return await missingControllers(cgroupDir, controllers).then(
     (list) => list.length === 0,
     () => false,
   );
 }
 
-async function lacking(place: string, controllers: ReadonlySet<string>): Promise<readonly string[]> {
-  const enabled = words(await readCgroupFile(join(place, 'cgroup.controllers')));
+async function missingControllers(
+  cgroupDir: string,
+  controllers: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const enabled = words(await readCgroupFile(join(cgroupDir, 'cgroup.controllers')));
   return [...controllers].filter((each) => !enabled.includes(each)).toSorted();
 }
 
@@ -110,7 +113,7 @@ function differsFromDefault([file, value]: V2File): boolean {
   return kernelDefaults[file] !== value;
 }
 
-/** What the kernel is told, file by file, in the order in which upstream does. */
+/** The files to write with their values, in upstream's order. */
 export function filesOf(
   settings: CgroupSettings,
   controllers: ReadonlySet<string>,
@@ -138,7 +141,7 @@ export function filesOf(
   for (const [file, value] of Object.entries(settings.unified ?? {})) {
     // The name becomes part of a path.
     if (!/^[a-z][\w.]*$/.test(file))
-      throw new KubeletError('invalid', 'CgroupFile', `${JSON.stringify(file)} is no file of a cgroup`);
+      throw new KubeletError('invalid', 'CgroupFile', `${JSON.stringify(file)} is not a cgroup file`);
     files.push([file, value]);
   }
   return files;
@@ -148,12 +151,12 @@ function limitText(limit: bigint): string {
   return limit > 0n ? `${limit}` : 'max';
 }
 
-/** All at once, or one by one where the kernel refuses some: those it has not got are found by `missing`. */
-async function handDown(place: string, controllers: ReadonlySet<string>): Promise<void> {
-  const file = join(place, 'cgroup.subtree_control');
+/** Enables all at once, or one by one if the kernel rejects some. `missing` reports those that the kernel does not have. */
+async function enableControllers(cgroupDir: string, controllers: ReadonlySet<string>): Promise<void> {
+  const file = join(cgroupDir, 'cgroup.subtree_control');
   const enabled = words(await readCgroupFile(file));
-  const wanted = [...controllers].filter((each) => !enabled.includes(each)).map((each) => `+${each}`);
-  if (wanted.length === 0) return;
+  const additions = [...controllers].filter((each) => !enabled.includes(each)).map((each) => `+${each}`);
+  if (additions.length === 0) return;
   const failures: Error[] = [];
   const write = async (text: string): Promise<boolean> =>
     await writeCgroupFile(file, text).then(
@@ -163,19 +166,23 @@ async function handDown(place: string, controllers: ReadonlySet<string>): Promis
         return false;
       },
     );
-  if (await write(wanted.join(' '))) return;
-  const granted: boolean[] = [];
-  for (const each of wanted) granted.push(await write(each));
-  if (!granted.includes(true)) throw failures[0] ?? new Error('nothing was granted');
+  if (await write(additions.join(' '))) return;
+  const succeeded: boolean[] = [];
+  for (const each of additions) succeeded.push(await write(each));
+  if (!succeeded.includes(true)) throw failures[0] ?? new Error('no controller was enabled');
 }
 
-async function readCpu(place: string): Promise<CpuSettings> {
-  const text = await readCgroupFile(join(place, 'cpu.max'));
+async function readCpu(cgroupDir: string): Promise<CpuSettings> {
+  const text = await readCgroupFile(join(cgroupDir, 'cpu.max'));
   const [quota, period] = words(text);
   if (quota === undefined || period === undefined || !/^(max|\d+)$/.test(quota) || !/^\d+$/.test(period))
-    throw new KubeletError('internal', 'CgroupValue', `cpu.max of ${place} holds ${JSON.stringify(text)}`);
+    throw new KubeletError(
+      'internal',
+      'CgroupValue',
+      `cpu.max of ${cgroupDir} holds ${JSON.stringify(text)}`,
+    );
   return {
-    cpuShares: weightToShares(await readCgroupNumber(join(place, 'cpu.weight'))),
+    cpuShares: weightToShares(await readCgroupNumber(join(cgroupDir, 'cpu.weight'))),
     cpuQuotaUs: quota === 'max' ? -1n : BigInt(quota),
     cpuPeriodUs: BigInt(period),
   };

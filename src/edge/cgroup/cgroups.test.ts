@@ -1,4 +1,4 @@
-// On directories with the files that the kernel would have put there: what is written where, and what is read from where.
+// Runs on ordinary directories that hold the kernel's files: checks which file is written and read.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -9,26 +9,26 @@ import { cgroupfsSpelling, systemdSpelling } from './cgroup-spelling.ts';
 import { filesOf } from './cgroup-v2.ts';
 import { CgroupFs } from './cgroups.ts';
 
-let made: string;
+let dir: string;
 beforeEach(async () => {
-  made = await mkdtemp(join(tmpdir(), 'cgroups-'));
+  dir = await mkdtemp(join(tmpdir(), 'cgroups-'));
 });
-afterEach(async () => await rm(made, { recursive: true }));
+afterEach(async () => await rm(dir, { recursive: true }));
 
-async function lay(files: Readonly<Record<string, string>>): Promise<void> {
+async function writeFiles(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(made, path)), { recursive: true });
-    await writeFile(join(made, path), text);
+    await mkdir(dirname(join(dir, path)), { recursive: true });
+    await writeFile(join(dir, path), text);
   }
 }
 
 async function contents(paths: readonly string[]): Promise<Record<string, string>> {
-  const read = paths.map(async (path) => [path, await readFile(join(made, path), 'utf8')] as const);
+  const read = paths.map(async (path) => [path, await readFile(join(dir, path), 'utf8')] as const);
   return Object.fromEntries(await Promise.all(read));
 }
 
 function v1(controllers: readonly string[]): CgroupFs {
-  const mountPoints = new Map(controllers.map((each) => [each, join(made, each)]));
+  const mountPoints = new Map(controllers.map((each) => [each, join(dir, each)]));
   return new CgroupFs({
     hierarchies: { version: 1, mountPoints },
     spelling: cgroupfsSpelling,
@@ -43,7 +43,7 @@ function v2(
   controllers = ['cpu', 'memory', 'pids', 'hugetlb', 'cpuset'],
 ): CgroupFs {
   return new CgroupFs({
-    hierarchies: { version: 2, root: made, controllers: new Set(controllers) },
+    hierarchies: { version: 2, root: dir, controllers: new Set(controllers) },
     spelling,
     pageSizes: ['2MB', '1GB'],
     clock: realClock,
@@ -77,8 +77,8 @@ describe('version 1', () => {
   };
   const all = ['cpu', 'memory', 'pids', 'hugetlb', 'cpuset'];
 
-  test('writes each amount to the file of its controller', async () => {
-    await lay(files);
+  test('writes each setting to the file of its controller', async () => {
+    await writeFiles(files);
     await v1(all).update(pod, everything);
     expect(await contents(Object.keys(files))).toEqual({
       ...files,
@@ -90,20 +90,20 @@ describe('version 1', () => {
       'pids/kubepods/burstable/podu/pids.max': '100',
       'hugetlb/kubepods/burstable/podu/hugetlb.2MB.limit_in_bytes': '4194304',
       'hugetlb/kubepods/burstable/podu/hugetlb.1GB.limit_in_bytes': '0',
-      // A kernel has this file or, before 5.7, has not: 2MB's is not there.
+      // Kernels before 5.7 do not have this file: the one of 2MB is missing here.
       'hugetlb/kubepods/burstable/podu/hugetlb.1GB.rsvd.limit_in_bytes': '0',
       'cpuset/kubepods/burstable/podu/cpuset.cpus': '0-1',
     });
   });
 
-  test('what is not said, or nothing, is left alone; -1 lifts a limit', async () => {
-    await lay(files);
+  test('leaves absent and zero settings unchanged, and removes a limit with -1', async () => {
+    await writeFiles(files);
     await v1(all).update(pod, { memoryLimitBytes: 0n, cpuQuotaUs: 0n, pidsLimit: -1n });
     expect(await contents(Object.keys(files))).toEqual(files);
   });
 
-  test('reads back what is set and used', async () => {
-    await lay(files);
+  test('reads settings and usage', async () => {
+    await writeFiles(files);
     const cgroups = v1(all);
     expect({
       cpu: await cgroups.cpu(pod),
@@ -116,30 +116,30 @@ describe('version 1', () => {
     });
   });
 
-  test('a file that is not there is not made', async () => {
-    await mkdir(join(made, 'cpu/kubepods'), { recursive: true });
+  test('does not create a missing file', async () => {
+    await mkdir(join(dir, 'cpu/kubepods'), { recursive: true });
     await expect(v1(['cpu']).update(['kubepods'], { cpuShares: 2n })).rejects.toMatchObject({
       kind: 'not-found',
       message: expect.stringContaining('cpu.shares'),
     });
-    expect(await readdir(join(made, 'cpu/kubepods'))).toEqual([]);
+    expect(await readdir(join(dir, 'cpu/kubepods'))).toEqual([]);
   });
 
-  test('a controller that is not mounted is named', async () =>
+  test('names a controller that is not mounted', async () =>
     await expect(v1(['cpu']).update(['kubepods'], { memoryLimitBytes: 5n })).rejects.toThrow(
       'cgroup controller memory is not mounted',
     ));
 
-  test('tells in which hierarchies it is missing', async () => {
-    await mkdir(join(made, 'cpu/kubepods'), { recursive: true });
+  test('names the hierarchies in which a cgroup is missing', async () => {
+    await mkdir(join(dir, 'cpu/kubepods'), { recursive: true });
     const cgroups = v1(['cpu', 'memory', 'blkio']);
-    expect(await cgroups.missing(['kubepods'])).toBe(`missing paths: ${join(made, 'memory/kubepods')}`);
-    await mkdir(join(made, 'memory/kubepods'), { recursive: true });
+    expect(await cgroups.missing(['kubepods'])).toBe(`missing paths: ${join(dir, 'memory/kubepods')}`);
+    await mkdir(join(dir, 'memory/kubepods'), { recursive: true });
     expect(await cgroups.missing(['kubepods'])).toBeUndefined();
   });
 
-  test('a new one takes the processors and memory nodes of the one above it', async () => {
-    await lay({
+  test('a new cpuset inherits the CPUs and memory nodes of its parent', async () => {
+    await writeFiles({
       'cpuset/cpuset.cpus': '0-1\n',
       'cpuset/cpuset.mems': '0\n',
       'cpuset/kubepods/cpuset.cpus': '\n',
@@ -152,10 +152,10 @@ describe('version 1', () => {
     });
   });
 
-  test('a cgroup that is there gets everything again, and a cpuset that was left empty its processors', async () => {
-    const there = { ...files, 'cpuset/cpuset.cpus': '0-3\n', 'cpuset/cpuset.mems': '0\n' };
-    await lay({
-      ...there,
+  test('an existing cgroup gets all settings again, and an empty cpuset its CPUs', async () => {
+    const existing = { ...files, 'cpuset/cpuset.cpus': '0-3\n', 'cpuset/cpuset.mems': '0\n' };
+    await writeFiles({
+      ...existing,
       'cpuset/kubepods/cpuset.cpus': '0-1\n',
       'cpuset/kubepods/cpuset.mems': '0\n',
       'cpuset/kubepods/burstable/cpuset.cpus': '\n',
@@ -163,64 +163,64 @@ describe('version 1', () => {
       'cpuset/kubepods/burstable/podu/cpuset.mems': '\n',
     });
     await v1(all).create(pod, { cpuShares: 1024n, cpuQuotaUs: -1n });
-    const seen = [
+    const written = [
       'cpu/kubepods/burstable/podu/cpu.shares',
       'cpu/kubepods/burstable/podu/cpu.cfs_quota_us',
       'cpuset/kubepods/burstable/cpuset.cpus',
       'cpuset/kubepods/burstable/podu/cpuset.cpus',
       'cpuset/kubepods/burstable/podu/cpuset.mems',
     ];
-    expect(Object.values(await contents(seen))).toEqual(['1024', '-1', '0-1', '0-1', '0']);
+    expect(Object.values(await contents(written))).toEqual(['1024', '-1', '0-1', '0-1', '0']);
   });
 
-  test('for a container that is about to come, a new one is made where it has to be told something', async () => {
+  test('begin creates a new cgroup only in the hierarchies where a setting has to be written', async () => {
     for (const controller of all)
-      await mkdir(join(made, controller, 'kubepods/burstable'), { recursive: true });
+      await mkdir(join(dir, controller, 'kubepods/burstable'), { recursive: true });
     const cgroups = v1(all);
-    const where = async (): Promise<readonly string[]> => {
-      const there = await Promise.all(
+    const createdIn = async (): Promise<readonly string[]> => {
+      const found = await Promise.all(
         all.map(async (controller) => {
-          const names = await readdir(join(made, controller, 'kubepods/burstable'));
+          const names = await readdir(join(dir, controller, 'kubepods/burstable'));
           return names.includes('podu') ? [controller] : [];
         }),
       );
-      return there.flat();
+      return found.flat();
     };
-    // A directory of this test's has no files of the kernel's in it: the writing fails, the making is what counts.
+    // The directories of this test lack the kernel's files, so the writes fail. Only the creation matters.
     const begin = (settings: CgroupSettings): Promise<void> =>
       cgroups.begin(pod, settings).catch(() => undefined);
     await begin({ cpuShares: 2n, cpuQuotaUs: -1n, pidsLimit: -1n });
-    expect(await where()).toEqual(['cpu']);
+    expect(await createdIn()).toEqual(['cpu']);
     await begin({ cpuShares: 2n });
-    expect(await where()).toEqual(all);
+    expect(await createdIn()).toEqual(all);
   });
 
-  test('what is made for a container has its amounts, and a cpuset is never left half made', async () => {
-    await lay({ ...files, 'cpuset/cpuset.cpus': '0-3\n', 'cpuset/cpuset.mems': '0\n' });
-    await lay({
+  test('begin applies the settings, and completes a cpuset', async () => {
+    await writeFiles({ ...files, 'cpuset/cpuset.cpus': '0-3\n', 'cpuset/cpuset.mems': '0\n' });
+    await writeFiles({
       'cpuset/kubepods/cpuset.mems': '0\n',
       'cpuset/kubepods/burstable/cpuset.mems': '0\n',
       'cpuset/kubepods/burstable/podu/cpuset.mems': '\n',
     });
     await v1(all).begin(pod, everything);
-    const seen = [
+    const written = [
       'cpu/kubepods/burstable/podu/cpu.shares',
       'memory/kubepods/burstable/podu/memory.limit_in_bytes',
       'cpuset/kubepods/burstable/podu/cpuset.cpus',
       'cpuset/kubepods/burstable/podu/cpuset.mems',
     ];
-    expect(Object.values(await contents(seen))).toEqual(['512', '1000000', '0-1', '0']);
+    expect(Object.values(await contents(written))).toEqual(['512', '1000000', '0-1', '0']);
   });
 
-  test('processes, children and removal go over all hierarchies', async () => {
-    await lay({
+  test('lists processes and children and removes cgroups in all hierarchies', async () => {
+    await writeFiles({
       'cpu/kubepods/podu/cgroup.procs': '12\n',
       'cpu/kubepods/podu/c/cgroup.procs': '13\n14\n',
       'memory/kubepods/podu/cgroup.procs': '12\n15\n',
     });
     const cgroups = v1(['cpu', 'memory']);
     expect(await cgroups.processes(['kubepods', 'podu'])).toEqual([12, 13, 14, 15]);
-    await mkdir(join(made, 'memory/kubepods/podv'));
+    await mkdir(join(dir, 'memory/kubepods/podv'));
     expect(await cgroups.children(['kubepods'])).toEqual([
       ['kubepods', 'podu'],
       ['kubepods', 'podv'],
@@ -228,7 +228,7 @@ describe('version 1', () => {
     await cgroups.remove(['kubepods', 'podv']);
     await cgroups.remove(['kubepods', 'podv']);
     expect(await cgroups.children(['kubepods'])).toEqual([['kubepods', 'podu']]);
-    // Files stand in for processes here: the directory does not go away while it has any.
+    // Files stand in for processes here: they keep the directory from being removed.
     expect(await cgroups.removeIdle(['kubepods', 'podu'])).toBe(false);
     await expect(cgroups.remove(['kubepods', 'podu'])).rejects.toMatchObject({ kind: 'conflict' });
     expect(await cgroups.removeIdle(['kubepods', 'none'])).toBe(true);
@@ -238,7 +238,7 @@ describe('version 1', () => {
 describe('version 2', () => {
   const controllers = new Set(['cpu', 'memory', 'hugetlb']);
   const cases = [
-    ['nothing', {}, []],
+    ['no settings', {}, []],
     ['shares as weight', { cpuShares: 1024n }, [['cpu.weight', '39']]],
     ['quota and period', { cpuQuotaUs: 20_000n, cpuPeriodUs: 100_000n }, [['cpu.max', '20000 100000']]],
     ['no quota', { cpuQuotaUs: -1n, cpuPeriodUs: 100_000n }, [['cpu.max', 'max 100000']]],
@@ -249,7 +249,7 @@ describe('version 2', () => {
     ['processes', { pidsLimit: 9n }, [['pids.max', '9']]],
     ['unified', { unified: { 'memory.min': '5' } }, [['memory.min', '5']]],
     [
-      'huge pages, the rest to none',
+      'huge pages, unlisted sizes limited to 0',
       { hugePageLimits: { '1GB': 5n } },
       [
         ['hugetlb.2MB.max', '0'],
@@ -260,43 +260,43 @@ describe('version 2', () => {
     ],
   ] as const;
   for (const [name, settings, files] of cases)
-    test(name, () => expect(filesOf(settings, controllers, ['2MB', '1GB'])).toEqual(files));
+    test(`filesOf: ${name}`, () => expect(filesOf(settings, controllers, ['2MB', '1GB'])).toEqual(files));
 
-  test('reservations of huge pages are limited where the kernel can', async () => {
-    await lay({ 'kubepods/hugetlb.2MB.max': 'max', 'kubepods/hugetlb.1GB.max': 'max' });
-    await lay({ 'kubepods/hugetlb.2MB.rsvd.max': 'max' });
+  test('limits reservations of huge pages if the kernel supports it', async () => {
+    await writeFiles({ 'kubepods/hugetlb.2MB.max': 'max', 'kubepods/hugetlb.1GB.max': 'max' });
+    await writeFiles({ 'kubepods/hugetlb.2MB.rsvd.max': 'max' });
     await v2().update(['kubepods'], { hugePageLimits: { '2MB': 4_194_304n } });
-    expect(await readdir(join(made, 'kubepods'))).not.toContain('hugetlb.1GB.rsvd.max');
+    expect(await readdir(join(dir, 'kubepods'))).not.toContain('hugetlb.1GB.rsvd.max');
     expect(await contents(['kubepods/hugetlb.2MB.max', 'kubepods/hugetlb.2MB.rsvd.max'])).toEqual({
       'kubepods/hugetlb.2MB.max': '4194304',
       'kubepods/hugetlb.2MB.rsvd.max': '4194304',
     });
-    await rm(join(made, 'kubepods/hugetlb.1GB.max'));
+    await rm(join(dir, 'kubepods/hugetlb.1GB.max'));
     await expect(v2().update(['kubepods'], { hugePageLimits: {} })).rejects.toThrow('hugetlb.1GB.max');
   });
 
-  test('a unified name that leads elsewhere is refused', () =>
-    expect(() => filesOf({ unified: { '../x': '1' } }, controllers, [])).toThrow('is no file of a cgroup'));
+  test('rejects a unified name that is a path', () =>
+    expect(() => filesOf({ unified: { '../x': '1' } }, controllers, [])).toThrow('is not a cgroup file'));
 
-  test('hands the controllers down to where a pod is made', async () => {
-    await lay({ 'cgroup.subtree_control': 'cpu', 'kubepods.slice/cgroup.subtree_control': '' });
+  test('enables the controllers at every level above a new cgroup', async () => {
+    await writeFiles({ 'cgroup.subtree_control': 'cpu', 'kubepods.slice/cgroup.subtree_control': '' });
     await v2(systemdSpelling, ['cpu', 'memory']).create(['kubepods', 'podu'], {});
     expect(await contents(['cgroup.subtree_control', 'kubepods.slice/cgroup.subtree_control'])).toEqual({
       'cgroup.subtree_control': '+memory',
       'kubepods.slice/cgroup.subtree_control': '+cpu +memory',
     });
-    expect(await readdir(join(made, 'kubepods.slice'))).toContain('kubepods-podu.slice');
+    expect(await readdir(join(dir, 'kubepods.slice'))).toContain('kubepods-podu.slice');
   });
 
-  test('tells which controllers it lacks', async () => {
+  test('names the controllers that a cgroup lacks', async () => {
     const cgroups = v2(cgroupfsSpelling, ['cpu', 'memory', 'pids']);
     expect(await cgroups.missing(['kubepods'])).toContain('does not exist');
-    await lay({ 'kubepods/cgroup.controllers': 'memory\n' });
+    await writeFiles({ 'kubepods/cgroup.controllers': 'memory\n' });
     expect(await cgroups.missing(['kubepods'])).toBe('missing controllers: cpu, pids');
   });
 
-  test('reads back what is set and used', async () => {
-    await lay({
+  test('reads settings and usage', async () => {
+    await writeFiles({
       'kubepods/cpu.max': 'max 100000\n',
       'kubepods/cpu.weight': '39\n',
       'kubepods/memory.max': 'max\n',
@@ -314,8 +314,8 @@ describe('version 2', () => {
     });
   });
 
-  test('garbage from the kernel is an error that names it', async () => {
-    await lay({ 'kubepods/memory.current': 'x\n', 'kubepods/cpu.max': '\n' });
+  test('names a value that cannot be parsed', async () => {
+    await writeFiles({ 'kubepods/memory.current': 'x\n', 'kubepods/cpu.max': '\n' });
     await expect(v2().memoryUsageBytes(['kubepods'])).rejects.toThrow('holds "x", not a number');
     await expect(v2().cpu(['kubepods'])).rejects.toThrow('cpu.max of');
   });

@@ -1,12 +1,12 @@
-// Control groups of this machine, whatever version the kernel has. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go.
-// Invariant: where a machine has both versions mounted, the controllers are on v1 and so are we.
+// The cgroups of this machine, v1 or v2, through the file system. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go.
+// Invariant: on a machine with both versions mounted the controllers are on v1, and v1 is used.
 import { join } from 'node:path';
 import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
 import { settleAll } from '../../base/abort/settle-all.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import type { CgroupSpelling } from './cgroup-spelling.ts';
-import { directoriesIn, isDirectory, processesBelow, removeBelow, removeIdle } from './cgroup-tree.ts';
+import { directoriesIn, isDirectory, processesBelow, removeIdle, removeTree } from './cgroup-tree.ts';
 import { cgroupV1 } from './cgroup-v1.ts';
 import { cgroupV2 } from './cgroup-v2.ts';
 import { type Hierarchies, hierarchyRoots } from './hierarchies.ts';
@@ -15,7 +15,7 @@ import { killCgroup } from './kill-cgroup.ts';
 export interface CgroupFsOptions {
   readonly hierarchies: Hierarchies;
   readonly spelling: CgroupSpelling;
-  /** Of the kernel, in the form of its files: 2MB, 1GB. */
+  /** The kernel's huge page sizes, spelled as in its file names: 2MB, 1GB. */
   readonly pageSizes: readonly string[];
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly killProcess: (pid: number) => void;
@@ -51,7 +51,7 @@ export class CgroupFs implements Cgroups {
   }
 
   async exists(name: CgroupName): Promise<boolean> {
-    const found = await Promise.all(this.#places(name).map(isDirectory));
+    const found = await Promise.all(this.#directories(name).map(isDirectory));
     return found.includes(true);
   }
 
@@ -68,7 +68,7 @@ export class CgroupFs implements Cgroups {
   }
 
   async processes(name: CgroupName): Promise<readonly number[]> {
-    const found = await Promise.all(this.#places(name).map(processesBelow));
+    const found = await Promise.all(this.#directories(name).map(processesBelow));
     return [...new Set(found.flat())].toSorted((a, b) => a - b);
   }
 
@@ -76,24 +76,24 @@ export class CgroupFs implements Cgroups {
     if (name.length === 0) return;
     const { hierarchies, killProcess } = this.#options;
     const mount = hierarchies.version === 1 ? hierarchies.mountPoints.get('freezer') : hierarchies.root;
-    const place = mount === undefined ? undefined : join(mount, this.path(name), child);
-    const freezer = place === undefined ? undefined : { place, version: hierarchies.version };
-    await killCgroup({ all: this.#places(name).map((each) => join(each, child)), freezer }, killProcess);
+    const directory = mount === undefined ? undefined : join(mount, this.path(name), child);
+    const freezer = directory === undefined ? undefined : { directory, version: hierarchies.version };
+    await killCgroup({ all: this.#directories(name).map((each) => join(each, child)), freezer }, killProcess);
   }
 
   async removeIdle(name: CgroupName): Promise<boolean> {
     if (name.length === 0) return false;
-    return (await Promise.all(this.#places(name).map(removeIdle))).every((gone) => gone);
+    return (await Promise.all(this.#directories(name).map(removeIdle))).every((isRemoved) => isRemoved);
   }
 
   async remove(name: CgroupName): Promise<void> {
     if (name.length === 0) return;
-    await settleAll(this.#places(name).map((place) => removeBelow(place, this.#options.clock)));
+    await settleAll(this.#directories(name).map((directory) => removeTree(directory, this.#options.clock)));
   }
 
   async children(name: CgroupName): Promise<readonly CgroupName[]> {
     const path = this.path(name);
-    const found = await Promise.all(this.#places(name).map(directoriesIn));
+    const found = await Promise.all(this.#directories(name).map(directoriesIn));
     return [...new Set(found.flat())].map((child) => this.nameOf(join(path, child)));
   }
 
@@ -110,10 +110,10 @@ export class CgroupFs implements Cgroups {
   }
 
   close(): void {
-    // Files are closed as soon as they are read or written.
+    // No descriptor stays open between calls.
   }
 
-  #places(name: CgroupName): readonly string[] {
+  #directories(name: CgroupName): readonly string[] {
     const path = this.path(name);
     return this.#roots.map((root) => join(root, path));
   }

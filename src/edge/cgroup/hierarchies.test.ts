@@ -16,8 +16,8 @@ const v1 = [
   '35 20 0:27 / /var/lib/another/cgroup/memory rw - cgroup cgroup rw,memory',
 ].join('\n');
 
-describe('where cgroups are mounted', () => {
-  test('v1, also with v2 beside it: by controller, at the shortest path', async () =>
+describe('findHierarchies', () => {
+  test('finds v1 hierarchies by controller at their shortest path, also with v2 beside them', async () =>
     expect(await findHierarchies(sourcesOf(v1))).toEqual({
       version: 1,
       mountPoints: new Map([
@@ -26,10 +26,10 @@ describe('where cgroups are mounted', () => {
         ['memory', '/sys/fs/cgroup/memory'],
         ['systemd', '/sys/fs/cgroup/systemd'],
       ]),
-      beside: '/sys/fs/cgroup/unified',
+      unified: '/sys/fs/cgroup/unified',
     }));
 
-  test('each root once', async () =>
+  test('lists each root once', async () =>
     expect(hierarchyRoots(await findHierarchies(sourcesOf(v1)))).toEqual([
       '/sys/fs/cgroup/cpu,cpuacct',
       '/sys/fs/cgroup/memory',
@@ -37,7 +37,7 @@ describe('where cgroups are mounted', () => {
       '/sys/fs/cgroup/unified',
     ]));
 
-  test('v2: with the controllers that a kubelet uses and the kernel has', async () => {
+  test('finds v2 with the controllers that the kubelet uses and the kernel has', async () => {
     const table = '30 20 0:25 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate';
     const found = await findHierarchies(sourcesOf(table, 'cpuset cpu io memory pids rdma\n'));
     expect(found).toEqual({
@@ -47,6 +47,6 @@ describe('where cgroups are mounted', () => {
     });
   });
 
-  test('none: said so', async () =>
-    await expect(findHierarchies(sourcesOf(''))).rejects.toThrow('no control groups are mounted'));
+  test('fails if no hierarchy is mounted', async () =>
+    await expect(findHierarchies(sourcesOf(''))).rejects.toThrow('no cgroup hierarchy is mounted'));
 });

@@ -1,5 +1,5 @@
-// Where the kernel has mounted its control groups. Upstream: GetCgroupSubsystems in pkg/kubelet/cm/helpers_linux.go.
-// Invariant: a machine is on v2 only where the unified hierarchy lies at the usual place; one that has it beside v1 is on v1.
+// Finds where cgroups are mounted. Upstream: GetCgroupSubsystems in pkg/kubelet/cm/helpers_linux.go.
+// Invariant: a machine is on v2 only if the unified hierarchy is mounted at /sys/fs/cgroup; with v2 beside v1 it is on v1.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
@@ -9,14 +9,14 @@ export type Hierarchies =
   | {
       readonly version: 1;
       readonly mountPoints: ReadonlyMap<string, string>;
-      /** v2 mounted beside v1, without controllers: runtimes make cgroups there as well, which have to go with the others. */
-      readonly beside?: string;
+      /** v2 mounted beside v1, without controllers. Runtimes create cgroups there too, which are removed with the others. */
+      readonly unified?: string;
     }
   | { readonly version: 2; readonly root: string; readonly controllers: ReadonlySet<string> };
 
-const usualPlace = '/sys/fs/cgroup';
+const cgroupRoot = '/sys/fs/cgroup';
 
-/** What a kubelet uses; the kernel may lack some. */
+/** The controllers that the kubelet uses. The kernel may lack some. */
 const usedControllers: readonly string[] = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
 
 interface HierarchySources {
@@ -31,32 +31,32 @@ const kernel: HierarchySources = {
 
 export async function findHierarchies(sources: HierarchySources = kernel): Promise<Hierarchies> {
   const mounts = await sources.mounts();
-  const top = mounts.findLast(({ mountPoint }) => mountPoint === usualPlace);
+  const top = mounts.findLast(({ mountPoint }) => mountPoint === cgroupRoot);
   if (top?.fsType === 'cgroup2') {
-    const text = await sources.readText(join(usualPlace, 'cgroup.controllers'));
+    const text = await sources.readText(join(cgroupRoot, 'cgroup.controllers'));
     const controllers = new Set(words(text).filter((each) => usedControllers.includes(each)));
-    return { version: 2, root: usualPlace, controllers };
+    return { version: 2, root: cgroupRoot, controllers };
   }
   const mountPoints = new Map<string, string>();
   for (const { fsType, mountPoint, superOptions } of mounts) {
     if (fsType !== 'cgroup') continue;
     for (const controller of controllersOf(superOptions)) {
       const before = mountPoints.get(controller);
-      // One that is mounted several times is used at its shortest path.
+      // A hierarchy mounted several times is used at its shortest path.
       if (before === undefined || mountPoint.length < before.length) mountPoints.set(controller, mountPoint);
     }
   }
   if (mountPoints.size === 0)
-    throw new KubeletError('unavailable', 'NoCgroups', 'no control groups are mounted on this machine');
-  const beside = mounts.find(({ fsType }) => fsType === 'cgroup2')?.mountPoint;
-  return { version: 1, mountPoints, ...(beside === undefined ? {} : { beside }) };
+    throw new KubeletError('unavailable', 'NoCgroups', 'no cgroup hierarchy is mounted on this machine');
+  const unified = mounts.find(({ fsType }) => fsType === 'cgroup2')?.mountPoint;
+  return { version: 1, mountPoints, ...(unified === undefined ? {} : { unified }) };
 }
 
-/** Every directory in which cgroups may lie, each once. */
+/** The mount points of all hierarchies, without duplicates. */
 export function hierarchyRoots(hierarchies: Hierarchies): readonly string[] {
   if (hierarchies.version === 2) return [hierarchies.root];
-  const { beside, mountPoints } = hierarchies;
-  return [...new Set([...mountPoints.values(), ...(beside === undefined ? [] : [beside])])];
+  const { mountPoints, unified } = hierarchies;
+  return [...new Set([...mountPoints.values(), ...(unified === undefined ? [] : [unified])])];
 }
 
 const v1Controllers: ReadonlySet<string> = new Set(

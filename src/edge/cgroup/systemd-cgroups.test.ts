@@ -5,7 +5,7 @@ import type { UnitProperty } from '../systemd/unit-properties.ts';
 import { systemdSpelling } from './cgroup-spelling.ts';
 import { systemdCgroups } from './systemd-cgroups.ts';
 
-/** Directories under the names that systemd gives them. */
+/** Directories spelled as systemd slices. */
 class Directories extends FakeCgroups {
   override path(name: CgroupName): string {
     return systemdSpelling.path(name);
@@ -16,11 +16,11 @@ function rig() {
   const files = new Directories();
   const calls: string[] = [];
   const record =
-    (what: string) =>
+    (call: string) =>
     async (unit: string, properties: readonly UnitProperty[] = []): Promise<void> => {
       const wants = properties.find(({ name }) => name === 'Wants')?.value;
       const names = wants === undefined ? properties.map(({ name }) => name) : [`below ${String(wants)}`];
-      calls.push([what, unit, ...names].join(' '));
+      calls.push([call, unit, ...names].join(' '));
     };
   const units = {
     version: async () => 252,
@@ -35,7 +35,7 @@ function rig() {
 const pod = ['kubepods', 'burstable', 'pod1-2'];
 const path = '/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice';
 
-test('a pod: a slice below its class, then amounts as properties, then the files', async () => {
+test('creates a slice below its QoS class, sets its properties, then writes the files', async () => {
   const { calls, cgroups, files } = rig();
   await cgroups.create(pod, { cpuShares: 5n, hugePageLimits: { '2MB': 1n } });
   expect(calls).toEqual([
@@ -45,13 +45,13 @@ test('a pod: a slice below its class, then amounts as properties, then the files
   expect(files.settings(path)).toEqual({ cpuShares: 5n, hugePageLimits: { '2MB': 1n } });
 });
 
-test('the first slice lies below the top of all', async () => {
+test('creates the first slice below the root slice', async () => {
   const { calls, cgroups } = rig();
   await cgroups.create(['kubepods'], {});
   expect(calls[0]).toBe('start kubepods.slice below -.slice');
 });
 
-test('a change goes to systemd and to the files', async () => {
+test('applies an update to systemd and to the files', async () => {
   const { calls, cgroups, files } = rig();
   await cgroups.create(pod, {});
   calls.length = 0;
@@ -62,7 +62,7 @@ test('a change goes to systemd and to the files', async () => {
   ]);
 });
 
-test('removal: what is nowhere is not asked for, what is busy is not stopped, what is idle goes from both', async () => {
+test('removeIdle stops an idle slice and removes its directory, but not a missing or a busy one', async () => {
   const { calls, cgroups, files } = rig();
   expect(await cgroups.removeIdle(pod)).toBe(true);
   files.enter(path, 7);
@@ -73,7 +73,7 @@ test('removal: what is nowhere is not asked for, what is busy is not stopped, wh
   expect([calls, [...files.groups.keys()]]).toEqual([['stop kubepods-burstable-pod1_2.slice'], []]);
 });
 
-test('removal with what lies below', async () => {
+test('remove stops a slice and removes its descendants', async () => {
   const { calls, cgroups, files } = rig();
   files.enter(`${path}/c`, 7);
   await cgroups.kill(pod);

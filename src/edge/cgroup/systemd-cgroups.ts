@@ -1,6 +1,6 @@
-// Control groups as slices of systemd: systemd makes and owns them, and what it has no property for is written to their
-// files. Upstream: libcontainer's systemd/v1.go and v2.go. Invariant: a cgroup with a name is a slice that systemd knows,
-// or the next cgroup it moves would take ours away.
+// Cgroups as systemd slices: systemd creates and owns them; settings without a unit property are written to their files.
+// Upstream: libcontainer's systemd/v1.go and v2.go. Invariant: every cgroup except the root is a slice that systemd knows,
+// otherwise systemd could remove it.
 import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
 import type { UnitProperty } from '../systemd/unit-properties.ts';
 import { newSliceProperties, resourceProperties } from '../systemd/unit-properties.ts';
@@ -13,8 +13,7 @@ interface Units {
   close(): void;
 }
 
-/** The top of all slices. */
-const topSlice = '-.slice';
+const rootSlice = '-.slice';
 
 export function systemdCgroups(files: Cgroups, units: Units): Cgroups {
   const set = async (name: CgroupName, settings: CgroupSettings): Promise<void> => {
@@ -24,7 +23,7 @@ export function systemdCgroups(files: Cgroups, units: Units): Cgroups {
   const create = async (name: CgroupName, settings: CgroupSettings): Promise<void> => {
     if (name.length > 0) {
       const unit = unitOf(files, name);
-      const parent = name.length === 1 ? topSlice : unitOf(files, name.slice(0, -1));
+      const parent = name.length === 1 ? rootSlice : unitOf(files, name.slice(0, -1));
       await units.start(unit, newSliceProperties(unit, parent, files.version));
       await set(name, settings);
     }
@@ -36,7 +35,7 @@ export function systemdCgroups(files: Cgroups, units: Units): Cgroups {
     nameOf: (path) => files.nameOf(path),
     missing: (name) => files.missing(name),
     create,
-    // systemd makes a slice in every hierarchy that it manages, whatever is needed of it.
+    // systemd always creates a slice in every hierarchy that it manages.
     begin: create,
     update: async (name, settings) => {
       if (name.length > 0) await set(name, settings);
@@ -53,7 +52,7 @@ export function systemdCgroups(files: Cgroups, units: Units): Cgroups {
     remove: async (name) => {
       if (name.length === 0) return;
       await units.stop(unitOf(files, name));
-      // What systemd did not make itself it leaves.
+      // systemd leaves descendants that it did not create.
       await files.remove(name);
     },
     exists: (name) => files.exists(name),

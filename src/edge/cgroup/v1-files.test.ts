@@ -1,11 +1,11 @@
-// Each value with where upstream has it.
+// Each case names upstream's file or function in parentheses.
 import { expect, test } from 'vitest';
 import { filesOfV1, isKernelDefault } from './v1-files.ts';
 
 const cases = [
-  ['nothing', {}, []],
+  ['no settings', {}, []],
   [
-    '0 is not said (cpu.go, memory.go, pids.go of libcontainer)',
+    '0 is not written (cpu.go, memory.go, pids.go of libcontainer)',
     { cpuShares: 0n, cpuQuotaUs: 0n, memoryLimitBytes: 0n, pidsLimit: 0n },
     [],
   ],
@@ -19,9 +19,9 @@ const cases = [
     { memoryLimitBytes: -1n, pidsLimit: -1n },
     ['memory.limit_in_bytes=-1', 'pids.max=max'],
   ],
-  ['processors (cpuset.go)', { cpus: '0-1' }, ['cpuset.cpus=0-1']],
+  ['CPUs (cpuset.go)', { cpus: '0-1' }, ['cpuset.cpus=0-1']],
   [
-    'a page size that is not named has none (maybeSetHugetlb)',
+    'an unlisted page size is limited to 0 (maybeSetHugetlb)',
     { hugePageLimits: { '1GB': 7n } },
     [
       'hugetlb.2MB.limit_in_bytes=0',
@@ -30,14 +30,13 @@ const cases = [
       'hugetlb.1GB.rsvd.limit_in_bytes=7',
     ],
   ],
-  ['unified is not for v1 (toResources)', { unified: { 'memory.min': '5' } }, []],
+  ['unified is ignored on v1 (toResources)', { unified: { 'memory.min': '5' } }, []],
 ] as const;
 for (const [name, settings, want] of cases)
-  test(name, () =>
-    expect(filesOfV1(settings, ['2MB', '1GB']).map(({ file, value }) => `${file}=${value}`)).toEqual(want),
-  );
+  test(`filesOfV1: ${name}`, () =>
+    expect(filesOfV1(settings, ['2MB', '1GB']).map(({ file, value }) => `${file}=${value}`)).toEqual(want));
 
-test('what the kernel gives every new cgroup', () => {
+test("recognizes the kernel's defaults of a new cgroup", () => {
   const all = filesOfV1(
     {
       cpuShares: 1024n,

@@ -1,4 +1,4 @@
-// What the files of version 1 are told, in the order in which the kernel takes them. Pure.
+// The cgroup v1 files to write for given settings, in the order that the kernel requires. Pure.
 // Upstream: the Set methods of libcontainer's fs (cpu.go, memory.go, pids.go, cpuset.go, hugetlb.go).
 import type { CgroupSettings } from '../../api/ports/cgroups.ts';
 
@@ -8,26 +8,26 @@ export interface V1File {
   readonly value: string;
 }
 
-/** What is not said, or 0, is left alone; -1 lifts a limit. */
+/** Settings that are absent or 0 are left unchanged; -1 removes a limit. */
 export function filesOfV1(settings: CgroupSettings, pageSizes: readonly string[]): readonly V1File[] {
   const { cpuPeriodUs, cpuQuotaUs, cpuShares, cpus, hugePageLimits, memoryLimitBytes, pidsLimit } = settings;
   const files: V1File[] = [];
-  const say = (controller: string, file: string, value: bigint | string | undefined): void => {
+  const add = (controller: string, file: string, value: bigint | string | undefined): void => {
     if (value !== undefined && value !== 0n && value !== '')
       files.push({ controller, file: `${controller}.${file}`, value: `${value}` });
   };
-  say('cpu', 'shares', cpuShares);
-  say('cpu', 'cfs_period_us', cpuPeriodUs);
-  say('cpu', 'cfs_quota_us', cpuQuotaUs);
-  say('memory', 'limit_in_bytes', memoryLimitBytes);
-  say('pids', 'max', pidsLimit !== undefined && pidsLimit < 0n ? 'max' : pidsLimit);
-  say('cpuset', 'cpus', cpus);
+  add('cpu', 'shares', cpuShares);
+  add('cpu', 'cfs_period_us', cpuPeriodUs);
+  add('cpu', 'cfs_quota_us', cpuQuotaUs);
+  add('memory', 'limit_in_bytes', memoryLimitBytes);
+  add('pids', 'max', pidsLimit !== undefined && pidsLimit < 0n ? 'max' : pidsLimit);
+  add('cpuset', 'cpus', cpus);
   if (hugePageLimits !== undefined) {
-    // A size that is not named is limited to none.
+    // A page size without a limit is limited to 0.
     for (const size of pageSizes) {
       const limit = `${hugePageLimits[size] ?? 0n}`;
-      say('hugetlb', `${size}.limit_in_bytes`, limit);
-      say('hugetlb', `${size}.rsvd.limit_in_bytes`, limit);
+      add('hugetlb', `${size}.limit_in_bytes`, limit);
+      add('hugetlb', `${size}.rsvd.limit_in_bytes`, limit);
     }
   }
   return files;
@@ -42,7 +42,7 @@ const kernelDefaults: Readonly<Record<string, string>> = {
   'pids.max': 'max',
 };
 
-/** Whether a new cgroup has this already. */
+/** Whether every new cgroup has this value. */
 export function isKernelDefault({ file, value }: V1File): boolean {
   return kernelDefaults[file] === value;
 }

@@ -33,20 +33,20 @@ describe('lock file', () => {
     return lock;
   }
 
-  test('is created for root alone and kept from every other process', async () => {
+  test('is created with mode 0600 and locked against other processes', async () => {
     await acquire();
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    expect(await flockBySomebodyElse(path)).toBe('refused');
+    expect(await flockByOtherProcess(path)).toBe('rejected');
   });
 
-  test('is free again after close, and closing twice closes nothing else', async () => {
+  test('is released by close, which may be called twice', async () => {
     const lock = await acquire();
     lock.close();
     lock.close();
-    await expect.poll(() => flockBySomebodyElse(path)).toBe('taken');
+    await expect.poll(() => flockByOtherProcess(path)).toBe('acquired');
   });
 
-  test('waits for the holder, says so once, and gets it when the holder ends', async () => {
+  test('reports once that it waits, and acquires the lock when its holder ends', async () => {
     const holder = spawn('flock', ['--no-fork', path, 'sh', '-c', 'echo held; exec sleep 60']);
     await once(holder.stdout, 'data');
     const clock = new FakeClock();
@@ -59,7 +59,7 @@ describe('lock file', () => {
     await once(holder, 'exit');
     await clock.advance(100);
     await acquiring;
-    expect(await flockBySomebodyElse(path)).toBe('refused');
+    expect(await flockByOtherProcess(path)).toBe('rejected');
   });
 
   test('gives up on abort and leaves no descriptor behind', async () => {
@@ -69,13 +69,13 @@ describe('lock file', () => {
     const acquiring = acquire(clock, stop.signal);
     await expect.poll(() => clock.pendingTimers()).toBe(1);
     expect(await descriptorsOf(path)).toBe(2);
-    stop.abort(new Error('told to stop'));
-    await expect(acquiring).rejects.toThrow('told to stop');
+    stop.abort(new Error('stopping'));
+    await expect(acquiring).rejects.toThrow('stopping');
     expect(await descriptorsOf(path)).toBe(1);
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('refuses a path in no directory, and names it', async () => {
+  test('names a path whose directory is missing', async () => {
     path = join(directory, 'missing', 'kubelet.lock');
     await expect(acquire()).rejects.toMatchObject({
       kind: 'not-found',
@@ -96,43 +96,43 @@ describe('lock file', () => {
     ['moves it away', (file) => rename(file, `${file}.old`), 'moved'],
   ];
   for (const [name, act, want] of contentions) {
-    test(`contention: another process ${name} → ${want}, told once`, async () => {
+    test(`contention: another process ${name} → ${want}, reported once`, async () => {
       await acquire();
-      const told: Contention[] = [];
-      opened.push(await watchLockFile(path, (what) => told.push(what)));
+      const reported: Contention[] = [];
+      opened.push(await watchLockFile(path, (contention) => reported.push(contention)));
       await act(path);
-      await expect.poll(() => told).toEqual([want]);
+      await expect.poll(() => reported).toEqual([want]);
       await run('sh', ['-c', 'true 3>>"$0"', path]);
       await realClock.sleep(20);
-      expect(told).toEqual([want]);
+      expect(reported).toEqual([want]);
     });
   }
 
-  test('contention: looking at it, or changing its mode, is none', async () => {
+  test('contention: not reported for a stat or a change of mode', async () => {
     await acquire();
-    const told: Contention[] = [];
-    opened.push(await watchLockFile(path, (what) => told.push(what)));
+    const reported: Contention[] = [];
+    opened.push(await watchLockFile(path, (contention) => reported.push(contention)));
     await chmod(path, 0o640);
     await run('stat', [path]);
     await realClock.sleep(50);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     await run('sh', ['-c', 'exec 3<"$0"', path]);
-    await expect.poll(() => told).toEqual(['opened']);
+    await expect.poll(() => reported).toEqual(['opened']);
   });
 
-  test('contention: nothing is told after close', async () => {
+  test('contention: not reported after close', async () => {
     await acquire();
-    const told: Contention[] = [];
-    const watch = await watchLockFile(path, (what) => told.push(what));
+    const reported: Contention[] = [];
+    const watch = await watchLockFile(path, (contention) => reported.push(contention));
     watch.close();
     await run('sh', ['-c', 'exec 3<"$0"', path]);
     await realClock.sleep(50);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 });
 
-async function flockBySomebodyElse(path: string): Promise<'taken' | 'refused'> {
-  return (await run('flock', ['-n', path, 'true'])) === 0 ? 'taken' : 'refused';
+async function flockByOtherProcess(path: string): Promise<'acquired' | 'rejected'> {
+  return (await run('flock', ['-n', path, 'true'])) === 0 ? 'acquired' : 'rejected';
 }
 
 async function run(command: string, args: readonly string[]): Promise<number> {

@@ -1,6 +1,6 @@
-// The file that only one kubelet at a time may hold. Upstream: pkg/util/flock and watchForLockfileContention.
-// Invariants: the lock is held from acquire until close() or the end of the process, however that comes; giving up
-// leaves no descriptor open; nothing is told after close().
+// The lock file that only one kubelet at a time holds. Upstream: pkg/util/flock and watchForLockfileContention.
+// Invariants: the lock is held from acquire until close() or the end of the process, also if it is killed; an aborted acquire
+// leaves no descriptor open; no contention is reported after close().
 import { close, constants, open } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -8,26 +8,26 @@ import type { Clock } from '../../base/clock.ts';
 import { inotifyMasks, loadSyscalls } from '../syscalls/syscalls.ts';
 import { hostError } from '../syscalls/syscalls-errors.ts';
 
-// A descriptor as a number: a FileHandle that nobody refers to is closed by the garbage collector, and the lock with it.
+// A numeric descriptor: an unreferenced FileHandle is closed by the garbage collector, which would release the lock.
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
 export interface HeldLock {
-  /** Lets the next one in. */
+  /** Releases the lock. */
   close(): void;
 }
 
 interface AcquireOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Called once, when somebody else has the lock. */
+  /** Called once, if another process holds the lock. */
   readonly onWait?: () => void;
 }
 
-/** How soon a lock that was let go is noticed. */
+/** Interval between attempts to acquire the lock. */
 const retryMs = 100;
 
-/** Creates the file where needed and waits until the lock is ours. */
+/** Creates the file if it does not exist, and waits for the lock. */
 export async function acquireLockFile(path: string, options: AcquireOptions): Promise<HeldLock> {
   const { clock, signal, onWait } = options;
   const syscalls = await loadSyscalls();
@@ -38,7 +38,7 @@ export async function acquireLockFile(path: string, options: AcquireOptions): Pr
     signal.throwIfAborted();
     for (let tries = 1; !syscalls.tryLock(fd); tries++) {
       if (tries === 1) onWait?.();
-      // A flock that waits would block a thread of Node's pool, and the process could not exit meanwhile.
+      // A blocking flock would occupy a thread of Node's pool and keep the process from exiting.
       await clock.sleep(retryMs, signal);
     }
   } catch (err) {
@@ -56,28 +56,28 @@ export async function acquireLockFile(path: string, options: AcquireOptions): Pr
 
 export type Contention = 'opened' | 'deleted' | 'moved';
 
-/** Tells, once, that another process wants the lock file: it opened it, deleted it or moved it away. */
+/** Reports once that another process wants the lock file: opened, deleted or moved it. */
 export async function watchLockFile(
   path: string,
-  onContention: (what: Contention) => void,
+  onContention: (contention: Contention) => void,
 ): Promise<{ close(): void }> {
   const syscalls = await loadSyscalls();
   const inode = await inodeAt(path);
   let closed = false;
-  const tell = (what: Contention): void => {
+  const report = (contention: Contention): void => {
     if (closed) return;
     watch.close();
-    onContention(what);
+    onContention(contention);
   };
-  const lookAgain = async (): Promise<void> => {
-    if ((await inodeAt(path)) !== inode) tell('deleted');
+  const checkInode = async (): Promise<void> => {
+    if ((await inodeAt(path)) !== inode) report('deleted');
   };
   const onEvent = (mask: number): void => {
-    const what = contentionOf(mask);
-    if (what !== undefined) tell(what);
-    // differs from upstream: a deleted file lives on, and is not reported as deleted, while the holder of its lock
-    // has it open. All there is to see is a change of its attributes, the number of links being one.
-    else if (mask & attributes) void lookAgain();
+    const contention = contentionOf(mask);
+    if (contention !== undefined) report(contention);
+    // differs from upstream: the deletion is noticed although the lock holder has the file open. The kernel then sends no
+    // delete event, only a change of attributes (the number of links).
+    else if (mask & attributes) void checkInode();
   };
   const events = syscalls.watchEvents(path, watchedEvents, onEvent);
   const watch = {
@@ -98,7 +98,7 @@ function contentionOf(mask: number): Contention | undefined {
   return mask & (deleteSelf | ignored) ? 'deleted' : undefined;
 }
 
-/** Undefined when there is no such file, or none that can be looked at. Looking does not open it. */
+/** Undefined if the file does not exist or cannot be inspected. Does not open the file, which would count as contention. */
 async function inodeAt(path: string): Promise<bigint | undefined> {
   return stat(path, { bigint: true }).then(
     ({ ino }) => ino,

@@ -14,7 +14,7 @@ function optionsIn(base: string, checkpoints = true): NodeDirectoriesOptions {
 }
 
 describe('nodeDirectories', () => {
-  test('lists each with its mode, the root first', () => {
+  test('lists the directories with their modes, the root directory first', () => {
     expect(nodeDirectories(optionsIn('/var')).map(({ path, mode }) => `${mode.toString(8)} ${path}`)).toEqual(
       [
         '750 /var/lib/kubelet',
@@ -41,7 +41,7 @@ describe('createNodeDirectories', () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  test('creates them with their modes, and again without harm', async () => {
+  test('creates the directories with their modes, idempotently', async () => {
     await createNodeDirectories(options());
     await createNodeDirectories(options());
     const umask = await readUmask();
@@ -51,7 +51,7 @@ describe('createNodeDirectories', () => {
     }
   });
 
-  test('leaves the mode of one that exists', async () => {
+  test('keeps the mode of an existing directory', async () => {
     const { rootDir } = options();
     await mkdir(rootDir, { recursive: true });
     await chmod(rootDir, 0o711);
@@ -59,7 +59,7 @@ describe('createNodeDirectories', () => {
     expect((await stat(rootDir)).mode & 0o777).toBe(0o711);
   });
 
-  test('follows a root and a directory that are links to other disks', async () => {
+  test('follows links to directories on other disks', async () => {
     const disk = join(base, 'disk');
     await mkdir(join(disk, 'pods-here'), { recursive: true });
     await mkdir(join(base, 'lib'));
@@ -70,7 +70,7 @@ describe('createNodeDirectories', () => {
     expect((await stat(join(disk, 'pods'))).isDirectory()).toBe(true);
   });
 
-  test('names the file that stands in the way', async () => {
+  test('names a conflicting file', async () => {
     const { rootDir } = options();
     await mkdir(rootDir, { recursive: true });
     await writeFile(join(rootDir, 'plugins'), '');
@@ -80,7 +80,7 @@ describe('createNodeDirectories', () => {
     });
   });
 
-  test('names the link that leads nowhere', async () => {
+  test('names a dangling link', async () => {
     const { rootDir } = options();
     await mkdir(join(base, 'lib'));
     await symlink('/nowhere/at/all', rootDir);
@@ -90,7 +90,7 @@ describe('createNodeDirectories', () => {
   });
 });
 
-/** A worker thread may not ask Node for it. */
+/** process.umask() is not available in worker threads. */
 async function readUmask(): Promise<number> {
   const status = await readFile('/proc/self/status', 'utf8');
   return Number.parseInt(/^Umask:\s*(\S+)/m.exec(status)?.[1] ?? '0', 8);

@@ -1,6 +1,6 @@
-// Creates the directories a node works in. Upstream: setupDataDirs and initializeModules in pkg/kubelet/kubelet.go.
-// Invariants: a directory that exists keeps its mode and owner; a link to a directory counts as one, so that any of
-// them can lie on another disk; what stands in the way is named.
+// Creates the kubelet's directories. Upstream: setupDataDirs and initializeModules in pkg/kubelet/kubelet.go.
+// Invariants: an existing directory keeps its mode and owner; a link to a directory is accepted, so that any of them can be
+// on another disk; an error names the conflicting file.
 import { mkdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type KubeletError } from '../../base/errors.ts';
@@ -39,17 +39,17 @@ export function nodeDirectories(options: NodeDirectoriesOptions): readonly NodeD
 export async function createNodeDirectories(options: NodeDirectoriesOptions): Promise<void> {
   for (const { path, mode } of nodeDirectories(options)) {
     try {
-      const made = await mkdir(path, { recursive: true, mode });
-      // Whatever the umask.
-      if (made !== undefined) await setDirectoryMode(path, mode);
+      const created = await mkdir(path, { recursive: true, mode });
+      // Independent of the umask.
+      if (created !== undefined) await setDirectoryMode(path, mode);
     } catch (err) {
-      throw await inTheWay(err, path);
+      throw await directoryError(err, path);
     }
   }
 }
 
-async function inTheWay(cause: unknown, path: string): Promise<KubeletError> {
+async function directoryError(cause: unknown, path: string): Promise<KubeletError> {
   const target = await readlink(path).catch(() => undefined);
-  const what = target === undefined ? path : `${path}, which is a link to ${target}`;
-  return hostError(cause, `cannot create directory ${what}`, { path });
+  const described = target === undefined ? path : `${path}, which is a link to ${target}`;
+  return hostError(cause, `cannot create directory ${described}`, { path });
 }

@@ -1,4 +1,4 @@
-// A pod with a writable host path on the log directory swaps its log directories for links while the kubelet removes them.
+// A pod with a writable hostPath on the log directory swaps its log directories for links while the kubelet removes them.
 import {
   existsSync,
   mkdirSync,
@@ -34,14 +34,14 @@ afterEach(() => {
 test('removes the pod’s logs and nothing that swapped-in links lead to', async () => {
   const logs = join(dir, 'logs/ns_pod_uid');
   const names = Array.from({ length: 12 }, (_, at) => `app-${at}`);
-  // Made elsewhere and moved in, so that the test itself writes through no link.
+  // Created outside and moved in, so that the test itself does not write through a link.
   const fill = (): void => {
     mkdirSync(logs, { recursive: true });
     for (const name of names) {
       const staged = mkdtempSync(join(dir, 'staged-'));
       for (let at = 0; at < 20; at++) writeFileSync(join(staged, `${at}.log`), '');
-      quietly(() => renameSync(staged, join(logs, name)));
-      quietly(() => symlinkSync(outside, join(logs, `evil-${name}`)));
+      ignoreErrors(() => renameSync(staged, join(logs, name)));
+      ignoreErrors(() => symlinkSync(outside, join(logs, `evil-${name}`)));
     }
   };
   fill();
@@ -59,8 +59,8 @@ test('removes the pod’s logs and nothing that swapped-in links lead to', async
   expect([existsSync(logs), readdirSync(outside).length]).toEqual([false, victims]);
 }, 120_000);
 
-/** Something is there already, or the attacker is between two renames. */
-function quietly(work: () => void): void {
+/** Ignores errors: the entry may exist already, or the attacker is between two renames. */
+function ignoreErrors(work: () => void): void {
   try {
     work();
   } catch {

@@ -20,68 +20,68 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PodFiles } from './pod-files.ts';
 
-let made: string;
+let dir: string;
 let mounts: { mountPoint: string }[];
 let files: PodFiles;
 beforeEach(async () => {
-  made = await mkdtemp(join(tmpdir(), 'pod-files-'));
+  dir = await mkdtemp(join(tmpdir(), 'pod-files-'));
   mounts = [{ mountPoint: '/' }];
   files = new PodFiles({ mounts: async () => mounts });
 });
-afterEach(async () => await rm(made, { recursive: true }));
+afterEach(async () => await rm(dir, { recursive: true }));
 
 describe('makeDirectory', () => {
-  test('does not take a link for a directory, except above it', async () => {
-    await mkdir(join(made, 'outside'));
-    await symlink(join(made, 'outside'), join(made, 'link'));
-    await expect(files.makeDirectory(join(made, 'link'), 0o755)).rejects.toThrow('cannot make directory');
-    expect(await files.makeDirectory(join(made, 'link/pod'), 0o755)).toBe(true);
+  test('rejects a link in place of the directory, but follows links in its parents', async () => {
+    await mkdir(join(dir, 'outside'));
+    await symlink(join(dir, 'outside'), join(dir, 'link'));
+    await expect(files.makeDirectory(join(dir, 'link'), 0o755)).rejects.toThrow('cannot create directory');
+    expect(await files.makeDirectory(join(dir, 'link/pod'), 0o755)).toBe(true);
   });
-  test('with what is above it, once or twice', async () => {
-    await files.makeDirectory(join(made, 'a/b'), 0o750);
-    await files.makeDirectory(join(made, 'a/b'), 0o750);
-    expect((await stat(join(made, 'a/b'))).mode & 0o777).toBe(0o750);
+  test('creates the parents, idempotently', async () => {
+    await files.makeDirectory(join(dir, 'a/b'), 0o750);
+    await files.makeDirectory(join(dir, 'a/b'), 0o750);
+    expect((await stat(join(dir, 'a/b'))).mode & 0o777).toBe(0o750);
   });
-  test('where a file is in the way: an error that names it', async () => {
-    await writeFile(join(made, 'f'), '');
-    await expect(files.makeDirectory(join(made, 'f/b'), 0o750)).rejects.toThrow(
-      `cannot make directory ${made}/f/b`,
+  test('names a path with a file among its parents', async () => {
+    await writeFile(join(dir, 'f'), '');
+    await expect(files.makeDirectory(join(dir, 'f/b'), 0o750)).rejects.toThrow(
+      `cannot create directory ${dir}/f/b`,
     );
   });
 });
 
-test('makeDirectory says whether it made it, and does not take a file for one', async () => {
-  expect(await files.makeDirectory(join(made, 'a/b'), 0o750)).toBe(true);
-  expect(await files.makeDirectory(join(made, 'a/b'), 0o750)).toBe(false);
-  await writeFile(join(made, 'f'), '');
-  await expect(files.makeDirectory(join(made, 'f'), 0o750)).rejects.toThrow('cannot make directory');
+test('makeDirectory returns whether it created the directory, and rejects a file', async () => {
+  expect(await files.makeDirectory(join(dir, 'a/b'), 0o750)).toBe(true);
+  expect(await files.makeDirectory(join(dir, 'a/b'), 0o750)).toBe(false);
+  await writeFile(join(dir, 'f'), '');
+  await expect(files.makeDirectory(join(dir, 'f'), 0o750)).rejects.toThrow('cannot create directory');
 });
 
 describe('writeText', () => {
-  const path = (): string => join(made, 'pod/etc-hosts');
+  const path = (): string => join(dir, 'pod/etc-hosts');
   const inode = async (): Promise<number> => (await stat(path())).ino;
-  test('makes the file and its directory, with its mode in spite of the umask', async () => {
+  test('creates the file and its directory with the mode, independent of the umask', async () => {
     await files.writeText(path(), 'text', 0o666);
     expect([await readFile(path(), 'utf8'), (await stat(path())).mode & 0o777]).toEqual(['text', 0o666]);
   });
-  test('what is right already is not written again', async () => {
+  test('does not write an unchanged file', async () => {
     await files.writeText(path(), 'text', 0o644);
     await utimes(path(), 1, 1);
     await files.writeText(path(), 'text', 0o644);
     expect((await stat(path())).mtimeMs).toBe(1000);
   });
-  test('what is not is replaced in the same file: it may be mounted', async () => {
+  test('rewrites changed text in place, since the file may be mounted', async () => {
     await files.writeText(path(), 'a longer text', 0o644);
     const before = await inode();
     await files.writeText(path(), 'other', 0o644);
     expect([await readFile(path(), 'utf8'), await inode()]).toEqual(['other', before]);
   });
-  test('a mode that somebody was cut off from setting is set', async () => {
+  test('corrects the mode of an existing file', async () => {
     await files.writeText(path(), '', 0o600);
     await files.writeText(path(), '', 0o666);
     expect((await stat(path())).mode & 0o777).toBe(0o666);
   });
-  test('a file that became a sparse one of gigabytes is written anew without being read', async () => {
+  test('rewrites a sparse file of gigabytes without reading it', async () => {
     await files.writeText(path(), 'text', 0o644);
     await truncate(path(), 3 * 1024 ** 3);
     const before = process.memoryUsage().rss;
@@ -91,13 +91,13 @@ describe('writeText', () => {
   });
   const tampered: readonly (readonly [string, (path: string, other: string) => unknown])[] = [
     ['a link', (at, other) => symlink(other, at)],
-    ['a link to nothing', (at) => symlink(join(made, 'none'), at)],
+    ['a link to nothing', (at) => symlink(join(dir, 'none'), at)],
     ['a hard link', (at, other) => link(other, at)],
     ['a FIFO', (at) => execFileSync('mkfifo', [at])],
   ];
   for (const [what, put] of tampered)
-    test(`${what} in its place is replaced by a file, and what it leads to stays`, async () => {
-      const other = join(made, 'other');
+    test(`replaces ${what} by a file, and leaves its target untouched`, async () => {
+      const other = join(dir, 'other');
       await writeFile(other, 'theirs', { mode: 0o600 });
       await files.writeText(path(), 'text', 0o644);
       await rm(path());
@@ -106,73 +106,73 @@ describe('writeText', () => {
       const now = await lstat(path());
       expect([now.isFile(), now.mode & 0o777, await readFile(path(), 'utf8')]).toEqual([true, 0o644, 'text']);
       expect([await readFile(other, 'utf8'), (await stat(other)).mode & 0o777]).toEqual(['theirs', 0o600]);
-      expect(await files.exists(join(made, 'none'))).toBe(false);
+      expect(await files.exists(join(dir, 'none'))).toBe(false);
     });
-  test('where it cannot be: an error that names it', async () => {
-    await writeFile(join(made, 'f'), '');
-    await expect(files.writeText(join(made, 'f/g'), 'x', 0o644)).rejects.toThrow(`cannot write ${made}/f/g`);
+  test('names the path of a failed write', async () => {
+    await writeFile(join(dir, 'f'), '');
+    await expect(files.writeText(join(dir, 'f/g'), 'x', 0o644)).rejects.toThrow(`cannot write ${dir}/f/g`);
   });
 });
 
 describe('link', () => {
-  test('made, and made anew in place of another', async () => {
-    await files.link('/one', join(made, 'link'));
-    await files.link('/two', join(made, 'link'));
-    expect(await readlink(join(made, 'link'))).toBe('/two');
+  test('creates a link, and replaces an existing one', async () => {
+    await files.link('/one', join(dir, 'link'));
+    await files.link('/two', join(dir, 'link'));
+    expect(await readlink(join(dir, 'link'))).toBe('/two');
   });
 });
 
-describe('readText keeps what has settled', () => {
-  const write = async (text: string): Promise<void> => await writeFile(join(made, 'f'), text);
-  test('a change of the same length is seen, however soon it comes', async () => {
+describe('readText caches stable files', () => {
+  const write = async (text: string): Promise<void> => await writeFile(join(dir, 'f'), text);
+  test('reads a quick change of the same length', async () => {
     for (const text of ['a', 'b', 'c']) {
       await write(text);
-      expect(await files.readText(join(made, 'f'))).toBe(text);
+      expect(await files.readText(join(dir, 'f'))).toBe(text);
     }
   });
-  test('a file that was replaced by another is seen, whatever its times', async () => {
+  test('reads a file that replaced another with the same times', async () => {
     await write('old');
-    await utimes(join(made, 'f'), 1, 1);
+    await utimes(join(dir, 'f'), 1, 1);
     await new Promise((resolve) => setTimeout(resolve, 1_050));
-    expect(await files.readText(join(made, 'f'))).toBe('old');
-    expect(await files.readText(join(made, 'f'))).toBe('old');
-    await writeFile(join(made, 'g'), 'new');
-    await utimes(join(made, 'g'), 1, 1);
-    await rename(join(made, 'g'), join(made, 'f'));
-    expect(await files.readText(join(made, 'f'))).toBe('new');
+    expect(await files.readText(join(dir, 'f'))).toBe('old');
+    expect(await files.readText(join(dir, 'f'))).toBe('old');
+    await writeFile(join(dir, 'g'), 'new');
+    await utimes(join(dir, 'g'), 1, 1);
+    await rename(join(dir, 'g'), join(dir, 'f'));
+    expect(await files.readText(join(dir, 'f'))).toBe('new');
   });
 });
 
-test('readText', async () => {
-  await writeFile(join(made, 'f'), 'text');
-  expect(await files.readText(join(made, 'f'))).toBe('text');
-  await expect(files.readText(join(made, 'none'))).rejects.toThrow(`cannot read ${made}/none`);
+test('readText reads a file, and names a missing one', async () => {
+  await writeFile(join(dir, 'f'), 'text');
+  expect(await files.readText(join(dir, 'f'))).toBe('text');
+  await expect(files.readText(join(dir, 'none'))).rejects.toThrow(`cannot read ${dir}/none`);
 });
 
-test('readTextIfAny refuses what is too large or not a file', async () => {
-  await writeFile(join(made, 'f'), '');
-  await truncate(join(made, 'f'), 3 * 1024 ** 3);
-  await symlink(join(made, 'f'), join(made, 'link'));
+test('readTextIfAny rejects a file that is too large or a link', async () => {
+  await writeFile(join(dir, 'f'), '');
+  await truncate(join(dir, 'f'), 3 * 1024 ** 3);
+  await symlink(join(dir, 'f'), join(dir, 'link'));
   for (const name of ['f', 'link'])
-    await expect(files.readTextIfAny(join(made, name))).rejects.toThrow(`cannot read ${made}/${name}`);
+    await expect(files.readTextIfAny(join(dir, name))).rejects.toThrow(`cannot read ${dir}/${name}`);
 });
 
 describe('removeFile', () => {
-  test('removes a file or a link, and nothing there is fine', async () => {
-    await writeFile(join(made, 'f'), '');
-    await symlink(join(made, 'f'), join(made, 'link'));
-    for (const name of ['link', 'none', 'none/f']) await files.removeFile(join(made, name));
-    expect(await readdir(made)).toEqual(['f']);
+  test('removes a file or a link, and ignores a missing one', async () => {
+    await writeFile(join(dir, 'f'), '');
+    await symlink(join(dir, 'f'), join(dir, 'link'));
+    for (const name of ['link', 'none', 'none/f']) await files.removeFile(join(dir, name));
+    expect(await readdir(dir)).toEqual(['f']);
   });
-  test('below a directory: no link on the way is followed, but that directory may be one itself', async () => {
-    for (const name of ['logs/pod/app', 'outside']) await mkdir(join(made, name), { recursive: true });
-    for (const name of ['logs/pod/app/0.log', 'outside/0.log']) await writeFile(join(made, name), '');
-    await symlink(join(made, 'outside'), join(made, 'logs/pod/evil'));
-    await symlink(join(made, 'logs'), join(made, 'linked'));
-    const remove = (path: string): Promise<void> => files.removeFile(join(made, path), join(made, 'linked'));
+  test('follows no link below the given directory, which may be a link itself', async () => {
+    for (const name of ['logs/pod/app', 'outside']) await mkdir(join(dir, name), { recursive: true });
+    for (const name of ['logs/pod/app/0.log', 'outside/0.log']) await writeFile(join(dir, name), '');
+    await symlink(join(dir, 'outside'), join(dir, 'logs/pod/evil'));
+    await symlink(join(dir, 'logs'), join(dir, 'linked'));
+    const remove = (path: string): Promise<void> => files.removeFile(join(dir, path), join(dir, 'linked'));
     await expect(remove('linked/pod/evil/0.log')).rejects.toThrow('cannot remove');
     await remove('linked/pod/app/0.log');
-    expect([await readdir(join(made, 'outside')), await readdir(join(made, 'logs/pod/app'))]).toEqual([
+    expect([await readdir(join(dir, 'outside')), await readdir(join(dir, 'logs/pod/app'))]).toEqual([
       ['0.log'],
       [],
     ]);
@@ -180,71 +180,71 @@ describe('removeFile', () => {
 });
 
 describe('listNames', () => {
-  test('names, and none where there is nothing', async () => {
-    await writeFile(join(made, '0.log'), '');
-    expect(await files.listNames(made)).toEqual(['0.log']);
-    expect(await files.listNames(join(made, 'none'))).toEqual([]);
+  test('lists the names, and none for a missing directory', async () => {
+    await writeFile(join(dir, '0.log'), '');
+    expect(await files.listNames(dir)).toEqual(['0.log']);
+    expect(await files.listNames(join(dir, 'none'))).toEqual([]);
   });
-  test('at most so many', async () => {
-    for (const name of ['a', 'b', 'c']) await writeFile(join(made, name), '');
-    expect(await files.listNames(made, 2)).toHaveLength(2);
+  test('stops at the limit', async () => {
+    for (const name of ['a', 'b', 'c']) await writeFile(join(dir, name), '');
+    expect(await files.listNames(dir, 2)).toHaveLength(2);
   });
-  test('a file is no directory', async () => {
-    await writeFile(join(made, 'f'), '');
-    await expect(files.listNames(join(made, 'f'))).rejects.toThrow('cannot read directory');
+  test('rejects a file', async () => {
+    await writeFile(join(dir, 'f'), '');
+    await expect(files.listNames(join(dir, 'f'))).rejects.toThrow('cannot read directory');
   });
 });
 
 describe('removeTree', () => {
   beforeEach(async () => {
-    await mkdir(join(made, 'pod/volumes'), { recursive: true });
-    await writeFile(join(made, 'pod/volumes/f'), 'x');
+    await mkdir(join(dir, 'pod/volumes'), { recursive: true });
+    await writeFile(join(dir, 'pod/volumes/f'), 'x');
   });
-  test('removes it and what is in it, and nothing beside it', async () => {
-    await mkdir(join(made, 'pod-2'));
-    await files.removeTree(join(made, 'pod'));
-    expect(await readdir(made)).toEqual(['pod-2']);
+  test('removes the directory with its content, and nothing beside it', async () => {
+    await mkdir(join(dir, 'pod-2'));
+    await files.removeTree(join(dir, 'pod'));
+    expect(await readdir(dir)).toEqual(['pod-2']);
   });
-  test.each([['none'], ['none/deeper/still']])('%s: nothing there is fine', async (name) => {
-    await expect(files.removeTree(join(made, name))).resolves.toBeUndefined();
+  test.each([['none'], ['none/deeper/still']])('ignores the missing directory %s', async (name) => {
+    await expect(files.removeTree(join(dir, name))).resolves.toBeUndefined();
   });
-  test('a link is removed, not followed', async () => {
-    await mkdir(join(made, 'kept'));
-    await writeFile(join(made, 'kept/f'), 'x');
-    await symlink(join(made, 'kept'), join(made, 'pod/link'));
-    await symlink(join(made, 'kept'), join(made, 'pod-link'));
-    await files.removeTree(join(made, 'pod'));
-    await files.removeTree(join(made, 'pod-link'));
-    expect([await readdir(made), await readdir(join(made, 'kept'))]).toEqual([['kept'], ['f']]);
+  test('removes a link without following it', async () => {
+    await mkdir(join(dir, 'kept'));
+    await writeFile(join(dir, 'kept/f'), 'x');
+    await symlink(join(dir, 'kept'), join(dir, 'pod/link'));
+    await symlink(join(dir, 'kept'), join(dir, 'pod-link'));
+    await files.removeTree(join(dir, 'pod'));
+    await files.removeTree(join(dir, 'pod-link'));
+    expect([await readdir(dir), await readdir(join(dir, 'kept'))]).toEqual([['kept'], ['f']]);
   });
 
   const guarded: readonly (readonly [string, string])[] = [
-    ['deep in it', 'pod/volumes/m'],
-    ['at it', 'pod'],
+    ['below the directory', 'pod/volumes/m'],
+    ['at the directory', 'pod'],
   ];
   for (const [where, mountPoint] of guarded) {
-    test(`a mount ${where} keeps everything where it is`, async () => {
-      mounts.push({ mountPoint: join(made, mountPoint) });
-      await expect(files.removeTree(join(made, 'pod'))).rejects.toMatchObject({ kind: 'conflict' });
-      expect(await readdir(join(made, 'pod/volumes'))).toEqual(['f']);
+    test(`removes nothing if there is a mount ${where}`, async () => {
+      mounts.push({ mountPoint: join(dir, mountPoint) });
+      await expect(files.removeTree(join(dir, 'pod'))).rejects.toMatchObject({ kind: 'conflict' });
+      expect(await readdir(join(dir, 'pod/volumes'))).toEqual(['f']);
     });
   }
-  test('a mount is found although a link leads to it', async () => {
-    await symlink(made, join(made, 'root'));
-    mounts.push({ mountPoint: join(made, 'pod/volumes') });
-    await expect(files.removeTree(join(made, 'root/pod'))).rejects.toMatchObject({
-      cause: { reason: 'MountBusy', message: `${made}/pod/volumes is mounted in it` },
+  test('finds a mount behind a link in the path', async () => {
+    await symlink(dir, join(dir, 'root'));
+    mounts.push({ mountPoint: join(dir, 'pod/volumes') });
+    await expect(files.removeTree(join(dir, 'root/pod'))).rejects.toMatchObject({
+      cause: { reason: 'MountBusy', message: `${dir}/pod/volumes is a mount point` },
     });
-    expect(await readdir(join(made, 'pod/volumes'))).toEqual(['f']);
+    expect(await readdir(join(dir, 'pod/volumes'))).toEqual(['f']);
   });
-  test('a mount beside it, with the same beginning, does not matter', async () => {
-    mounts.push({ mountPoint: join(made, 'pod-2') });
-    await files.removeTree(join(made, 'pod'));
-    expect(await readdir(made)).toEqual([]);
+  test('ignores a mount beside the directory with the same prefix', async () => {
+    mounts.push({ mountPoint: join(dir, 'pod-2') });
+    await files.removeTree(join(dir, 'pod'));
+    expect(await readdir(dir)).toEqual([]);
   });
-  test('without a mount table nothing is removed', async () => {
+  test('removes nothing without a mount table', async () => {
     const blind = new PodFiles({ mounts: () => Promise.reject(new Error('no /proc')) });
-    await expect(blind.removeTree(join(made, 'pod'))).rejects.toThrow('cannot remove');
-    expect(await readdir(join(made, 'pod/volumes'))).toEqual(['f']);
+    await expect(blind.removeTree(join(dir, 'pod'))).rejects.toThrow('cannot remove');
+    expect(await readdir(join(dir, 'pod/volumes'))).toEqual(['f']);
   });
 });

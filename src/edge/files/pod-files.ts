@@ -1,6 +1,6 @@
-// The directories of pods on this node's disk. Invariants: nothing is deleted through a mount; links are removed, not followed,
-// also when one is swapped in meanwhile: removal reaches every entry through the open descriptor of its directory; no file that
-// a pod can reach is read beyond what is expected of it.
+// The directories and small files of pods on this node's disk. Invariants: nothing is deleted through a mount; links are
+// removed, not followed, even if one is swapped in during the removal (every entry is reached through the open descriptor of
+// its directory); no file that a pod can change is read beyond a bound.
 import { closeSync, constants } from 'node:fs';
 import { lstat, opendir, realpath, stat, symlink, unlink } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
@@ -23,24 +23,24 @@ interface PodFilesOptions {
   readonly mounts?: () => Promise<readonly Pick<MountEntry, 'mountPoint'>[]>;
 }
 
-interface KeptText {
+interface CachedText {
   readonly stamp: string;
   readonly text: string;
 }
 
-/** A file that changed more recently may change once more without its times telling. */
-const settledMs = 1_000;
-/** The node's own hosts file and resolver configuration: lists of blocked hosts take some megabytes. */
+/** A file that changed within this time may change again without a new timestamp, so it is not cached. */
+const stableMs = 1_000;
+/** For the node's hosts file and resolver configuration. Hosts files with block lists have some megabytes. */
 const nodeFileBytes = 16 * 1024 * 1024;
-/** What the kubelet keeps for a pod is a few lines. */
+/** For the kubelet's own files about a pod, which have a few lines. */
 const podFileBytes = 64 * 1024;
-/** A directory with more names is not the kubelet's doing: no pod makes the kubelet keep a million of them. */
-const mostNames = 100_000;
+/** The kubelet creates fewer entries per directory. Bounds the memory that a pod can make the kubelet use. */
+const maxNames = 100_000;
 const directoryPath = 0o10000000 | constants.O_DIRECTORY;
 
 export class PodFiles {
-  /** Of the few files of the node's that pods are made from, by path. */
-  readonly #kept = new Map<string, KeptText>();
+  /** The node's few files that are read for pods, by path. */
+  readonly #cache = new Map<string, CachedText>();
   readonly #mounts: NonNullable<PodFilesOptions['mounts']>;
 
   constructor(options: PodFilesOptions = {}) {
@@ -49,9 +49,9 @@ export class PodFiles {
 
   async makeDirectory(path: string, mode: number): Promise<boolean> {
     try {
-      return await makeWithParents(path, mode);
+      return await createWithParents(path, mode);
     } catch (err) {
-      throw new KubeletError('internal', 'FailedMkdir', `cannot make directory ${path}`, { cause: err });
+      throw new KubeletError('internal', 'FailedMkdir', `cannot create directory ${path}`, { cause: err });
     }
   }
 
@@ -59,10 +59,10 @@ export class PodFiles {
     try {
       const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
       const stamp = [dev, ino, size, mtimeNs, ctimeNs].join(':');
-      const kept = this.#kept.get(path);
-      if (kept?.stamp === stamp) return kept.text;
+      const cached = this.#cache.get(path);
+      if (cached?.stamp === stamp) return cached.text;
       const text = await readSmallFile(path, { limitBytes: nodeFileBytes, followLinks: true });
-      if (Date.now() - Number(ctimeNs / 1_000_000n) > settledMs) this.#kept.set(path, { stamp, text });
+      if (Date.now() - Number(ctimeNs / 1_000_000n) > stableMs) this.#cache.set(path, { stamp, text });
       return text;
     } catch (err) {
       throw new KubeletError('internal', 'FailedRead', `cannot read ${path}`, { cause: err });
@@ -80,7 +80,7 @@ export class PodFiles {
 
   async writeText(path: string, text: string, mode: number): Promise<void> {
     try {
-      await keepText(path, text, mode);
+      await createOrRewrite(path, text, mode);
     } catch (err) {
       throw new KubeletError('internal', 'FailedWrite', `cannot write ${path}`, { cause: err });
     }
@@ -94,7 +94,7 @@ export class PodFiles {
         await symlink(target, path);
       });
     } catch (err) {
-      throw new KubeletError('internal', 'FailedLink', `cannot make the link ${path}`, { cause: err });
+      throw new KubeletError('internal', 'FailedLink', `cannot create link ${path}`, { cause: err });
     }
   }
 
@@ -114,17 +114,17 @@ export class PodFiles {
       return true;
     } catch (err) {
       if (isMissing(err)) return false;
-      throw new KubeletError('internal', 'FailedStat', `cannot look at ${path}`, { cause: err });
+      throw new KubeletError('internal', 'FailedStat', `cannot stat ${path}`, { cause: err });
     }
   }
 
-  async listNames(path: string, most?: number): Promise<readonly string[]> {
+  async listNames(path: string, limit?: number): Promise<readonly string[]> {
     try {
       const names: string[] = [];
       for await (const { name } of await opendir(path, { bufferSize: 256 })) {
-        if (names.length === most) break;
-        if (names.length === mostNames)
-          throw new KubeletError('invalid', 'TooLarge', `more than ${mostNames} entries`);
+        if (names.length === limit) break;
+        if (names.length === maxNames)
+          throw new KubeletError('invalid', 'TooLarge', `more than ${maxNames} entries`);
         names.push(name);
       }
       return names;
@@ -136,16 +136,16 @@ export class PodFiles {
 
   async removeTree(path: string): Promise<void> {
     try {
-      // What lies above is the administrator's, and may be a link.
+      // The parents belong to the administrator and may be links.
       const parent = await openFile(dirname(path), directoryPath);
       try {
-        // The kernel's table has real paths: a link on the way must not hide a mount.
+        // The kernel's mount table has real paths: a link in the path must not hide a mount.
         const real = entryPath(realPathOf(parent), basename(path));
         const below = (await this.#mounts()).find(({ mountPoint }) =>
           `${mountPoint}/`.startsWith(`${real}/`),
         );
         if (below !== undefined) {
-          throw new KubeletError('conflict', 'MountBusy', `${below.mountPoint} is mounted in it`);
+          throw new KubeletError('conflict', 'MountBusy', `${below.mountPoint} is a mount point`);
         }
         await removeDirectory(parent, basename(path));
       } finally {
@@ -158,64 +158,64 @@ export class PodFiles {
   }
 }
 
-/** Nearly always it is the first time, and the directory is there. */
-async function keepText(path: string, text: string, mode: number): Promise<void> {
+/** Optimized for the usual case: the directory exists and the file does not. */
+async function createOrRewrite(path: string, text: string, mode: number): Promise<void> {
   try {
     await createFile(path, { data: text, mode });
   } catch (err) {
     if (isMissing(err)) {
-      await makeWithParents(dirname(path), 0o750);
+      await createWithParents(dirname(path), 0o750);
       await createFile(path, { data: text, mode });
       return;
     }
     if (errorCode(err) !== 'EEXIST') throw err;
-    // Whoever made it may have been cut off before its mode was right, so that is set as well.
+    // A kubelet may have been killed between creating the file and setting its mode, so the mode is set too.
     await rewriteFile(path, text, mode).catch(async (cause: unknown) => {
       if (!(cause instanceof KubeletError) || cause.reason !== notAFileReason) throw cause;
-      // Something that the kubelet never puts there: it goes, and nothing that it leads to is touched.
+      // Not created by the kubelet. It is unlinked; the target of a link stays untouched.
       await unlink(path);
       await createFile(path, { data: text, mode });
     });
   }
 }
 
-/** Whether it was made just now. What lies above is looked at only when it is missing. */
-async function makeWithParents(path: string, mode: number): Promise<boolean> {
+/** Returns whether it was created now. Parents are inspected only if they are missing. */
+async function createWithParents(path: string, mode: number): Promise<boolean> {
   try {
     await createDirectory(path, mode);
     return true;
   } catch (err) {
     const code = errorCode(err);
-    if (code === 'EEXIST') return await alreadyThere(path, err);
+    if (code === 'EEXIST') return await acceptExisting(path, err);
     if (code !== 'ENOENT') throw err;
-    await makeParents(dirname(path), mode);
-    return await makeWithParents(path, mode);
+    await createParents(dirname(path), mode);
+    return await createWithParents(path, mode);
   }
 }
 
-/** Those above are the administrator's, and may be links to directories. */
-async function makeParents(path: string, mode: number): Promise<void> {
+/** Parents belong to the administrator and may be links to directories. */
+async function createParents(path: string, mode: number): Promise<void> {
   try {
     await createDirectory(path, mode);
   } catch (err) {
     const code = errorCode(err);
     if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
     if (code !== 'ENOENT') throw err;
-    await makeParents(dirname(path), mode);
-    await makeParents(path, mode);
+    await createParents(dirname(path), mode);
+    await createParents(path, mode);
   }
 }
 
 /**
- * differs from upstream: there a link to a directory will do, so that a pod with a host path on the log directory decides where the
- * runtime writes logs.
+ * differs from upstream: a link to a directory is rejected. Upstream accepts it, so a pod with a hostPath on the log directory
+ * can choose where the runtime writes logs.
  */
-async function alreadyThere(path: string, err: unknown): Promise<false> {
+async function acceptExisting(path: string, err: unknown): Promise<false> {
   if (!(await lstat(path)).isDirectory()) throw err;
   return false;
 }
 
-/** Unlinks through the open directory, when that really lies where its path says: only `below` itself may be a link. */
+/** Unlinks through the open directory if its real path is the expected one. Only `below` itself may be a link. */
 async function unlinkBelow(path: string, below: string): Promise<void> {
   const directory = dirname(path);
   const fd = await openFile(directory, directoryPath);

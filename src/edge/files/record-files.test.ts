@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test('written whole, for the kubelet only, read and removed again', async () => {
+test('writes, reads and removes a file that only its owner can read', async () => {
   const path = join(dir, 'a', 'b', 'record');
   await recordFiles.write(path, 'one');
   await recordFiles.write(path, 'two');
@@ -33,22 +33,22 @@ test('written whole, for the kubelet only, read and removed again', async () => 
   expect(await recordFiles.read(path)).toBeUndefined();
 });
 
-test('nothing there is nothing, not an error', async () => {
+test('returns nothing for missing files and directories', async () => {
   expect(await recordFiles.list(join(dir, 'none'))).toEqual([]);
   expect(await recordFiles.read(join(dir, 'none'))).toBeUndefined();
 });
 
-test('a write that fails keeps what was there and leaves no half', async () => {
+test('keeps the old file after a failed write', async () => {
   const path = join(dir, 'record');
   await recordFiles.write(path, 'old');
-  // A directory where the temporary file would lie: no privilege helps against that.
+  // A directory in place of the temporary file fails for root as well.
   rmSync(`${path}.tmp`, { force: true });
-  await recordFiles.write(join(`${path}.tmp`, 'x'), 'in the way');
+  await recordFiles.write(join(`${path}.tmp`, 'x'), 'conflict');
   await expect(recordFiles.write(path, 'new')).rejects.toMatchObject({ reason: 'FailedWrite' });
   expect(readFileSync(path, 'utf8')).toBe('old');
 });
 
-test.runIf(canMount)('a full disk: an error that says so, and what was there stays', async () => {
+test.runIf(canMount)('reports a full disk, keeps the old file and leaves no partial one', async () => {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', dir]);
   try {
     const path = join(dir, 'record');
@@ -71,7 +71,7 @@ test('neither reads nor writes through a link', async () => {
   expect(readFileSync(join(dir, 'other'), 'utf8')).toBe('theirs');
 });
 
-test('what is no directory and what is no file', async () => {
+test('rejects a file as directory and a directory as file', async () => {
   writeFileSync(join(dir, 'file'), '');
   chmodSync(dir, 0o700);
   await expect(recordFiles.list(join(dir, 'file'))).rejects.toMatchObject({ reason: 'FailedRead' });
@@ -79,7 +79,7 @@ test('what is no directory and what is no file', async () => {
   expect(readdirSync(dir)).toEqual(['file']);
 });
 
-test('what is replaced without waiting is whole, for the kubelet only, and can be settled', async () => {
+test('replaces a file without waiting for the disk, and flushes it', async () => {
   const path = join(dir, 'a', 'state');
   await recordFiles.flush(path);
   await recordFiles.replace(path, 'one');

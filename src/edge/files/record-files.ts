@@ -1,7 +1,6 @@
-// Small files that are written whole or not at all, in directories of their own. Upstream: writeFile in
-// pkg/kubelet/images/pullmanager/fs_pullrecords.go. Invariants: a reader sees the old text or the new one, also after the
-// kubelet was killed, and what was written or settled also after the machine lost its power; what is written is readable by
-// the kubelet only.
+// Small files that are replaced atomically, in directories of the kubelet. Upstream: writeFile in
+// pkg/kubelet/images/pullmanager/fs_pullrecords.go. Invariants: a reader sees the old text or the new one, also after a kill
+// of the kubelet; a written or flushed file also survives a power loss; only the kubelet's user can read the files.
 import { closeSync, constants, fdatasync, writeFile } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -15,16 +14,16 @@ const syncData = promisify(fdatasync);
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_TRUNC, O_WRONLY } = constants;
 const temporarySuffix = '.tmp';
-/** Larger than the allocations of any node; what is larger is not ours. */
+/** More than the allocations of any node need. A larger file was not written by the kubelet. */
 const limitBytes = 64 * 1024 * 1024;
 
 export const recordFiles = {
-  /** Names in the directory; none when it is not there. */
+  /** Names in the directory; none if it does not exist. */
   async list(directory: string): Promise<readonly string[]> {
     return (await orMissing(() => readdir(directory), `cannot read directory ${directory}`)) ?? [];
   },
 
-  /** Undefined when it is not there. */
+  /** Undefined if it does not exist. */
   async read(path: string): Promise<string | undefined> {
     return await orMissing(() => readSmallFile(path, { limitBytes }), `cannot read ${path}`);
   },
@@ -33,12 +32,12 @@ export const recordFiles = {
     await replace(path, text, true);
   },
 
-  /** As `write`, without waiting for the disk: until it is settled, a loss of power may leave it empty. */
+  /** As `write`, without waiting for the disk: until it is flushed, a power loss may leave it empty. */
   async replace(path: string, text: string): Promise<void> {
     await replace(path, text, false);
   },
 
-  /** Waits until the disk has it. Nothing there is fine. */
+  /** Resolves when the file is on disk, or if it does not exist. */
   async flush(path: string): Promise<void> {
     const sync = async (): Promise<void> => {
       const fd = await openFile(path, 'r');
@@ -51,7 +50,7 @@ export const recordFiles = {
     await orMissing(sync, `cannot flush ${path}`);
   },
 
-  /** Nothing there is fine. */
+  /** Removes the file if it exists. */
   async remove(path: string): Promise<void> {
     try {
       await rm(path, { force: true });
@@ -64,27 +63,27 @@ export const recordFiles = {
 async function replace(path: string, text: string, durable: boolean): Promise<void> {
   const temporary = `${path}${temporarySuffix}`;
   try {
-    await writeWhole(temporary, text, durable).catch(async (err: unknown) => {
+    await writeFileText(temporary, text, durable).catch(async (err: unknown) => {
       if (!isMissing(err)) throw err;
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await writeWhole(temporary, text, durable);
+      await writeFileText(temporary, text, durable);
     });
     await rename(temporary, path);
   } catch (cause) {
-    // What is left of it would only take room where there is none.
+    // The disk may be full: do not leave a partial file.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw new KubeletError('internal', 'FailedWrite', `cannot write ${path}`, { cause });
   }
 }
 
-async function writeWhole(path: string, text: string, durable: boolean): Promise<void> {
-  // Never through a link: what was left here by a kubelet that was killed is a plain file.
+async function writeFileText(path: string, text: string, durable: boolean): Promise<void> {
+  // Never through a link: a leftover of a killed kubelet is a regular file.
   const fd = await openFile(path, O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_TRUNC | O_WRONLY, 0o600);
   try {
     await writeText(fd, text);
     if (durable) await syncData(fd);
   } finally {
-    // It is on the disk already or need not be yet: closing waits for nothing.
+    // Either synced already or not required to be: closing does not block.
     closeSync(fd);
   }
 }

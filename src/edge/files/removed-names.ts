@@ -1,10 +1,10 @@
-// Knows from which names of a directory files were removed, even if each has another file by the time somebody looks.
+// Collects the names whose files were removed from a directory, even if a new file has replaced each by now.
 // Upstream: fsnotify's Remove and Rename events in pkg/kubelet/config/file_linux.go.
-// Node's own watcher reports every kind of coming and going as `rename`, so that a file that was removed and written again
-// looks like two replacements. The kernel's events tell: a deletion or a move out of the directory is a removal; a rename over
-// the name is none, and neither is a move within the directory, which is how editors keep a backup.
-// Invariant: when in doubt nothing was removed. Events of a directory that the path no longer leads to, or that were lost, do
-// not count.
+// Node's own watcher reports creation, removal and rename alike as `rename`, so a file that was removed and written again looks
+// like two replacements. With the kernel's inotify events, a deletion or a move out of the directory is a removal; a rename
+// over the name is not, and neither is a move within the directory, which editors use for backups.
+// Invariant: in doubt no removal is reported. Lost events, and those of a directory that the path no longer leads to, do not
+// count.
 import { stat } from 'node:fs/promises';
 import { directoryIdentity } from '../manifests/watch-dir-targets.ts';
 import { inotifyMasks, loadSyscalls, type NameEvents, type Syscalls } from '../syscalls/syscalls.ts';
@@ -15,7 +15,7 @@ interface NamesRequest {
   readonly identity: string;
   /** The path that leads to it. */
   readonly path: string;
-  /** What a name is called by the caller; undefined for one that does not matter. */
+  /** Maps a name to the caller's path; undefined to ignore it. */
   readonly pathOf: (name: string) => string | undefined;
 }
 
@@ -23,10 +23,10 @@ interface Collected {
   readonly request: NamesRequest;
   events: NameEvents | undefined;
   readonly names: Set<string>;
-  /** By cookie: moved away, and perhaps to another name of the directory. */
+  /** Names moved away, by cookie. The move may turn out to be within the directory. */
   readonly moved: Map<number, string>;
-  /** The directory itself was moved: what happens in it now happens elsewhere. */
-  isElsewhere: boolean;
+  /** The directory itself was moved away: later events in it are ignored. */
+  isMovedAway: boolean;
 }
 
 const { delete: deleted, movedFrom, movedTo, moveSelf, onlyDirectory } = inotifyMasks;
@@ -39,14 +39,14 @@ export class RemovedNames {
     void this.#load(onError);
   }
 
-  /** Collects from now on, until closed. What was collected before it was closed is kept for take(). */
+  /** Collects until closed. Names collected before the close are still returned by take(). */
   collect(request: NamesRequest): { close(): void } {
     const collected: Collected = {
       request,
       events: undefined,
       names: new Set(),
       moved: new Map(),
-      isElsewhere: false,
+      isMovedAway: false,
     };
     this.#collected.push(collected);
     this.#open(collected);
@@ -63,7 +63,7 @@ export class RemovedNames {
     };
   }
 
-  /** The paths of what was removed since the last call. */
+  /** The paths removed since the last call. */
   async take(): Promise<readonly string[]> {
     const paths: string[] = [];
     for (const collected of this.#collected) {
@@ -94,7 +94,7 @@ export class RemovedNames {
     try {
       collected.events = this.#syscalls.collectNames(collected.request.directory, mask);
     } catch {
-      // It has gone again, or there are too many watches: then removals are told by listing the directory only.
+      // The directory was removed, or there are too many watches. Then removals are found only by listing the directory.
     }
   }
 
@@ -106,8 +106,8 @@ export class RemovedNames {
 function drain(collected: Collected): void {
   const { moved, names } = collected;
   for (const { cookie, mask, name } of collected.events?.read() ?? []) {
-    if ((mask & moveSelf) !== 0) collected.isElsewhere = true;
-    if (collected.isElsewhere || name === '') continue;
+    if ((mask & moveSelf) !== 0) collected.isMovedAway = true;
+    if (collected.isMovedAway || name === '') continue;
     if ((mask & deleted) !== 0) names.add(name);
     else if ((mask & movedFrom) !== 0) moved.set(cookie, name);
     else if ((mask & movedTo) !== 0) moved.delete(cookie);

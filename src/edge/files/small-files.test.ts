@@ -32,34 +32,34 @@ afterEach(async () => await rm(dir, { recursive: true }));
 
 describe('createFile', () => {
   for (const mode of [0o600, 0o644, 0o666, 0o777, 0o4755]) {
-    test(`mode ${mode.toString(8)} is as given, whatever the umask`, async () => {
+    test(`mode ${mode.toString(8)} is independent of the umask`, async () => {
       await createFile(join(dir, 'f'), { data: 'text', mode });
       expect((await stat(join(dir, 'f'))).mode & 0o7777).toBe(mode);
       expect(await readFile(join(dir, 'f'), 'utf8')).toBe('text');
     });
   }
-  test('an owner, and its mode in spite of the change', async () => {
+  test('sets the owner and keeps the mode', async () => {
     const uid = process.getuid?.() === 0 ? 4242 : (process.getuid?.() ?? 0);
     await createFile(join(dir, 'f'), { data: new Uint8Array([1, 2]), mode: 0o4750, owner: uid });
-    const made = await stat(join(dir, 'f'));
-    expect([made.uid, made.mode & 0o7777, made.size]).toEqual([uid, 0o4750, 2]);
+    const created = await stat(join(dir, 'f'));
+    expect([created.uid, created.mode & 0o7777, created.size]).toEqual([uid, 0o4750, 2]);
   });
-  test('large content is written whole', async () => {
+  test('writes large content completely', async () => {
     const data = Buffer.alloc(3_000_000, 'ab');
     await createFile(join(dir, 'f'), { data, mode: 0o600 });
     expect((await readFile(join(dir, 'f'))).equals(data)).toBe(true);
   });
-  test('what is there stays: a file, and a link wherever it leads', async () => {
+  test('does not replace an existing file or link', async () => {
     await writeFile(join(dir, 'f'), 'old');
-    await symlink(join(dir, 'elsewhere'), join(dir, 'link'));
+    await symlink(join(dir, 'target'), join(dir, 'link'));
     for (const name of ['f', 'link'])
       await expect(createFile(join(dir, name), { data: 'new', mode: 0o600 })).rejects.toMatchObject({
         code: 'EEXIST',
       });
     expect(await readFile(join(dir, 'f'), 'utf8')).toBe('old');
-    await expect(lstat(join(dir, 'elsewhere'))).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(lstat(join(dir, 'target'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
-  test('a full disk is told, and no descriptor is left', async () => {
+  test('reports errors and leaves no descriptor open', async () => {
     const before = await openDescriptors();
     await expect(createFile('/dev/full/f', { data: 'x', mode: 0o600 })).rejects.toMatchObject({
       code: 'ENOTDIR',
@@ -71,19 +71,19 @@ describe('createFile', () => {
 
 describe('createDirectory', () => {
   for (const mode of [0o700, 0o750, 0o755, 0o777, 0o1777, 0o2775]) {
-    test(`mode ${mode.toString(8)} is as given, whatever the umask`, async () => {
+    test(`mode ${mode.toString(8)} is independent of the umask`, async () => {
       await createDirectory(join(dir, 'd'), mode);
       expect((await stat(join(dir, 'd'))).mode & 0o7777).toBe(mode);
     });
   }
-  test('a group that is inherited by the directory above does not change the mode', async () => {
+  test('sets the mode below a directory with the setgid bit', async () => {
     await createDirectory(join(dir, 'd'), 0o2755);
     await createDirectory(join(dir, 'd/e'), 0o755);
     expect((await stat(join(dir, 'd/e'))).mode & 0o7777).toBe(0o755);
   });
-  test('what is there stays: a directory with its mode, and a link wherever it leads', async () => {
+  test('does not change an existing directory or link', async () => {
     await mkdir(join(dir, 'd'), 0o700);
-    await symlink(join(dir, 'elsewhere'), join(dir, 'link'));
+    await symlink(join(dir, 'target'), join(dir, 'link'));
     for (const name of ['d', 'link'])
       await expect(createDirectory(join(dir, name), 0o777)).rejects.toMatchObject({ code: 'EEXIST' });
     expect((await stat(join(dir, 'd'))).mode & 0o777).toBe(0o700);
@@ -100,7 +100,7 @@ describe('rewriteFile', () => {
     const after = await stat(path());
     expect([await readFile(path(), 'utf8'), after.ino, after.mode & 0o777]).toEqual(['text', ino, 0o644]);
   });
-  test('writes neither through a link nor to a file with another name', async () => {
+  test('writes neither through a symbolic link nor to a file with several names', async () => {
     await writeFile(join(dir, 'other'), 'theirs');
     await symlink(join(dir, 'other'), path());
     await link(join(dir, 'other'), join(dir, 'hard'));
@@ -113,15 +113,15 @@ describe('rewriteFile', () => {
 describe('readSmallFile', () => {
   const small = { limitBytes: 100_000 };
   for (const length of [0, 1, 4095, 4096, 4097, 100_000]) {
-    test(`${length} bytes`, async () => {
+    test(`reads ${length} bytes`, async () => {
       await writeFile(join(dir, 'f'), 'x'.repeat(length));
       expect(await readSmallFile(join(dir, 'f'), small)).toHaveLength(length);
     });
   }
-  test('a file of the kernel’s that is longer than one read', async () => {
+  test('reads a kernel file that is longer than one read', async () => {
     expect(await readSmallFile('/proc/kallsyms', { limitBytes: 64 * 1024 * 1024 })).toMatch(/\n$/);
   });
-  test('refuses a sparse file of gigabytes without reading it', async () => {
+  test('rejects a sparse file of gigabytes without reading it', async () => {
     await writeFile(join(dir, 'f'), '');
     await truncate(join(dir, 'f'), 3 * 1024 ** 3);
     const before = process.memoryUsage().rss;
@@ -143,12 +143,12 @@ describe('readSmallFile', () => {
         reason: 'NotAFile',
       });
   });
-  test('none', async () => {
+  test('fails with ENOENT for a missing file', async () => {
     await expect(readSmallFile(join(dir, 'f'), small)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
 
-test('values of the kernel’s are read, and written to what is there only', async () => {
+test('reads kernel values, and writes them to existing files only', async () => {
   expect(await readKernelValue('/proc/sys/kernel/ostype')).toBe('Linux\n');
   await expect(writeKernelFile(join(dir, 'none'), '1')).rejects.toMatchObject({ code: 'ENOENT' });
   await writeFile(join(dir, 'f'), 'longer than before');

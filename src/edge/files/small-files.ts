@@ -1,9 +1,9 @@
-// Small files in as few trips to Node's thread pool as the work allows: a trip costs some 100 µs of processor time, and up
-// to half a millisecond of waiting where a core has to be woken; the system call itself takes a few µs.
-// Invariant: whatever may wait for a disk or a lock goes to the pool; only what touches an open descriptor's state in memory, or
-// that of what was made this moment, is called in place. See docs/decisions/0006-trips-to-the-thread-pool.md.
-// Files that a pod can reach (its hosts file, its termination message, whatever lies below a writable hostPath) are opened by
-// openRegular and read no further than the caller's bound: a pod can make them links, FIFOs, devices or sparse gigabytes.
+// Reads and writes small files with as few trips to Node's thread pool as possible: a trip costs about 100 µs of CPU, and up
+// to 0.5 ms if a core has to wake up; the system call itself takes a few µs.
+// Invariant: every call that may wait for a disk or a lock goes to the pool; only calls on the in-memory state of an open
+// descriptor, or of a file created just before, are synchronous. See docs/decisions/0006-trips-to-the-thread-pool.md.
+// Files that a pod can change (its hosts file, its termination message, anything below a writable hostPath) are opened by
+// openRegular and read up to the caller's limit: a pod can replace them by links, FIFOs, devices or sparse files of gigabytes.
 import {
   chmod,
   closeSync,
@@ -22,59 +22,59 @@ import {
 import { promisify } from 'node:util';
 import { KubeletError } from '../../base/errors.ts';
 
-// Numbers instead of FileHandles, which insist on being closed by a trip of their own.
+// Numeric descriptors instead of FileHandles, whose close costs another trip.
 export const openFile = promisify(open);
 export const readInto = promisify(read);
 const writeFrom = promisify(write);
 const changeMode = promisify(fchmod);
 const changeOwner = promisify(fchown);
-const makeDirectory = promisify(mkdir);
+const mkdirInPool = promisify(mkdir);
 const changePathMode = promisify(chmod);
-const cutFile = promisify(ftruncate);
+const truncateFile = promisify(ftruncate);
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } =
   constants;
 const openPath = 0o10000000;
 const permissionBits = 0o7777;
-/** As much as the kernel gives of its own files at once. */
+/** The most that the kernel returns of its own files in one read. */
 const smallBytes = 4096;
 
 export interface NewFile {
   readonly data: Uint8Array | string;
-  /** As given, whatever the umask. */
+  /** Independent of the umask. */
   readonly mode: number;
-  /** Its user; the group stays. */
+  /** The owning user. The group is not changed. */
   readonly owner?: number | undefined;
 }
 
-/** Makes a file that is not there yet. EEXIST when something is, and be it a link. */
+/** Creates a new file. EEXIST if the path exists, even as a link. */
 export async function createFile(path: string, { data, mode, owner }: NewFile): Promise<void> {
   const fd = await openFile(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode);
   try {
     await writeAll(fd, data);
-    // A change of owner clears bits of the mode, so the mode comes last.
+    // A change of owner clears mode bits, so the mode is set last.
     if (owner !== undefined) await changeOwner(fd, owner, fstatSync(fd).gid);
     if ((fstatSync(fd).mode & permissionBits) !== mode) await changeMode(fd, mode);
   } finally {
-    // Nothing of a new file is due on the disk because it is closed.
+    // Closing a new file does not wait for the disk.
     closeSync(fd);
   }
 }
 
-/** Makes a directory that is not there yet, with this mode whatever the umask. EEXIST when something is, and be it a link. */
+/** Creates a new directory with this mode, independent of the umask. EEXIST if the path exists, even as a link. */
 export async function createDirectory(path: string, mode: number): Promise<void> {
-  await makeDirectory(path, mode);
-  // What was made this moment is in memory, and so is the way to it.
+  await mkdirInPool(path, mode);
+  // Synchronous: the new directory and its path are in the kernel's cache.
   const fd = openSync(path, openPath | O_DIRECTORY | O_NOFOLLOW);
   try {
-    // By the descriptor: a link that was swapped in meanwhile must not lead the change elsewhere.
+    // Through the descriptor: a link swapped in meanwhile must not redirect the change.
     if ((fstatSync(fd).mode & permissionBits) !== mode) await changePathMode(`/proc/self/fd/${fd}`, mode);
   } finally {
     closeSync(fd);
   }
 }
 
-/** Sets the mode of a directory, never through a link at the end of the path. Every call goes to the pool. */
+/** Sets the mode of a directory. Does not follow a link at the end of the path. Every call goes to the pool. */
 export async function setDirectoryMode(path: string, mode: number): Promise<void> {
   const fd = await openFile(path, openPath | O_DIRECTORY | O_NOFOLLOW);
   try {
@@ -85,9 +85,8 @@ export async function setDirectoryMode(path: string, mode: number): Promise<void
 }
 
 /**
- * Writes this text into the file that is there, keeping its inode, for it may be mounted; a file that holds it already is not
- * written. Throws NotAFile for anything but a regular file with one name: a link, symbolic or hard, would have the text written
- * to a file of somebody else's choice.
+ * Writes this text into an existing file and keeps its inode, since the file may be mounted. An unchanged file is not written.
+ * Throws NotAFile for anything but a regular file with one name: a symbolic or hard link could redirect the text to any file.
  */
 export async function rewriteFile(path: string, text: string, mode: number): Promise<void> {
   const { fd, stats } = await openRegular(path, O_RDWR);
@@ -95,7 +94,7 @@ export async function rewriteFile(path: string, text: string, mode: number): Pro
     if (stats.nlink > 1) throw notAFile(path, 'it has several names');
     const data = Buffer.from(text);
     if (!(await holds(fd, data))) {
-      await cutFile(fd, 0);
+      await truncateFile(fd, 0);
       await writeAll(fd, data);
     }
     if ((stats.mode & permissionBits) !== mode) await changeMode(fd, mode);
@@ -104,7 +103,7 @@ export async function rewriteFile(path: string, text: string, mode: number): Pro
   }
 }
 
-/** Whether a path is a regular file that holds these bytes and no others. ENOENT when nothing is there. */
+/** Whether a path is a regular file with exactly these bytes. ENOENT if it does not exist. */
 export async function fileHolds(path: string, data: Uint8Array): Promise<boolean> {
   const opened = await openRegular(path).catch((err: unknown) => {
     if (err instanceof KubeletError && err.reason === notAFileReason) return undefined;
@@ -118,7 +117,7 @@ export async function fileHolds(path: string, data: Uint8Array): Promise<boolean
   }
 }
 
-/** Whether an open file is these bytes. A file of another length is not read. */
+/** Whether an open file has exactly these bytes. A file of another length is not read. */
 async function holds(fd: number, data: Uint8Array): Promise<boolean> {
   if (fstatSync(fd).size !== data.length) return false;
   const buffer = Buffer.allocUnsafe(data.length);
@@ -131,8 +130,8 @@ async function holds(fd: number, data: Uint8Array): Promise<boolean> {
 }
 
 /**
- * Opens a regular file and nothing else: a link is refused, and a FIFO or device is not opened at all, for opening one may wait
- * for ever or have effects. The descriptor is the caller's to close.
+ * Opens regular files only. A link is rejected, and a FIFO or device is not opened at all, since opening one may block
+ * indefinitely or have side effects. The caller closes the descriptor.
  */
 export async function openRegular(
   path: string,
@@ -155,10 +154,10 @@ function notAFile(path: string, why: string): KubeletError {
   });
 }
 
-/** The reason of the error for what is not a regular file. */
+/** The reason of the error for a path that is not a regular file. */
 export const notAFileReason = 'NotAFile';
 
-/** A file of the kernel's (proc, cgroup): it is not made, and what was written is done with when the call returns. */
+/** Writes a kernel file (proc, cgroup). Never creates it; the value is in effect when the call returns. */
 export async function writeKernelFile(path: string, value: string): Promise<void> {
   const fd = await openFile(path, O_WRONLY | O_TRUNC);
   try {
@@ -168,7 +167,7 @@ export async function writeKernelFile(path: string, value: string): Promise<void
   }
 }
 
-/** A short file of the kernel's, which a single read gives whole. */
+/** Reads a short kernel file in a single read. */
 export async function readKernelValue(path: string): Promise<string> {
   const fd = await openFile(path, O_RDONLY);
   try {
@@ -181,25 +180,24 @@ export async function readKernelValue(path: string): Promise<string> {
 }
 
 interface ReadOptions {
-  /** A longer file is refused with TooLarge. */
+  /** A longer file is rejected with TooLarge. */
   readonly limitBytes: number;
-  /** Whether the path may be a link: only where no pod can put one, as in /etc. */
+  /** Whether the path may be a link. Only for paths that no pod can change, such as /etc. */
   readonly followLinks?: boolean;
 }
 
-/** The whole of a file. Where its size is known it takes one read. */
+/** Reads a whole file, in one read if its size is known. */
 export async function readSmallFile(path: string, options: ReadOptions): Promise<string> {
   return (await readSmallBytes(path, options)).toString('utf8');
 }
 
-/** The same, as it is. */
 async function readSmallBytes(path: string, options: ReadOptions): Promise<Buffer> {
   const { followLinks = false, limitBytes } = options;
   const fd = followLinks ? await openFile(path, O_RDONLY | O_NONBLOCK) : (await openRegular(path)).fd;
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw notAFile(path, 'it is not a regular file');
-    // Files of the kernel's have no size: they are read until there is no more.
+    // Kernel files report no size and are read to the end.
     const { size } = stats;
     if (size > limitBytes) throw tooLarge(path, limitBytes);
     let buffer = Buffer.allocUnsafe(size > 0 ? size : 2 * smallBytes);
@@ -209,7 +207,7 @@ async function readSmallBytes(path: string, options: ReadOptions): Promise<Buffe
       length += bytesRead;
       if (length > limitBytes) throw tooLarge(path, limitBytes);
       if (bytesRead === 0 || length === size) return buffer.subarray(0, length);
-      // Room for all that the next read may give, so that none is cut in two.
+      // Room for everything that the next read may return.
       if (buffer.length - length < smallBytes)
         buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
     }

@@ -1,4 +1,4 @@
-// One small file that somebody else may replace at any time: read whole, and watched.
+// Reads and watches a small file that another program may replace at any time.
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';

@@ -9,14 +9,14 @@ function host(over: Partial<IdRangeHost>): IdRangeHost {
 }
 
 describe('kubeletIdRange', () => {
-  test('what the machine keeps for the kubelet', async () => {
+  test('returns the range configured for the user kubelet', async () => {
     expect(await kubeletIdRange(host({}))).toEqual({ first: 131_072, length: 655_360 });
   });
-  test('everything, where there is no such user or tool', async () => {
+  test('returns all IDs above 65535 without the user or the tool', async () => {
     expect(await kubeletIdRange(host({ users: async () => 'root:x:0:0\n' }))).toEqual(all);
     expect(await kubeletIdRange(host({ getSubIds: async () => undefined }))).toEqual(all);
   });
-  test('users and groups must be the same', async () => {
+  test('rejects different ranges for users and groups', async () => {
     const getSubIds = async (args: readonly string[]): Promise<string> => `0: kubelet ${args.length} 65536\n`;
     await expect(kubeletIdRange(host({ getSubIds }))).rejects.toThrow('mismatched subuids and subgids');
   });
@@ -30,5 +30,6 @@ describe('parseSubIds', () => {
     '0: kubelet 1 2\n1: kubelet 3 4\n',
     '0: kubelet 4294967296 1',
   ];
-  for (const text of bad) test(JSON.stringify(text), () => expect(() => parseSubIds(text)).toThrow('line'));
+  for (const text of bad)
+    test(`rejects ${JSON.stringify(text)}`, () => expect(() => parseSubIds(text)).toThrow('line'));
 });

@@ -1,6 +1,6 @@
-// Which user and group IDs of this machine belong to pods with users of their own. Upstream: getKubeletMappings and
-// parseGetSubIdsOutput in pkg/kubelet/kubelet_pods.go.
-// Invariant: a machine that has a user `kubelet` and the tool getsubids has said what may be used; anything else is no answer.
+// The range of user and group IDs for pods with user namespaces. Upstream: getKubeletMappings and parseGetSubIdsOutput in
+// pkg/kubelet/kubelet_pods.go.
+// Invariant: with a user `kubelet` and the tool getsubids, only the configured range is used; a malformed one is an error.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -12,26 +12,26 @@ interface IdRange {
 }
 
 export interface IdRangeHost {
-  /** The machine's users, as /etc/passwd has them. */
+  /** The content of /etc/passwd. */
   users(): Promise<string>;
-  /** What getsubids says; undefined where there is no such tool. */
+  /** The output of getsubids; undefined if the tool is not installed. */
   getSubIds(args: readonly string[]): Promise<string | undefined>;
 }
 
 const user = 'kubelet';
-/** All but the node's own. */
-const everything: IdRange = { first: 65_536, length: 2 ** 32 - 65_536 };
+/** All IDs except those of the node itself. */
+const defaultRange: IdRange = { first: 65_536, length: 2 ** 32 - 65_536 };
 
 export async function kubeletIdRange(host: IdRangeHost = thisHost): Promise<IdRange> {
-  const known = (await host.users()).split('\n').some((line) => line.startsWith(`${user}:`));
-  const uids = known ? await host.getSubIds([user]) : undefined;
-  if (uids === undefined) return everything;
+  const hasUser = (await host.users()).split('\n').some((line) => line.startsWith(`${user}:`));
+  const uids = hasUser ? await host.getSubIds([user]) : undefined;
+  if (uids === undefined) return defaultRange;
   const gids = await host.getSubIds(['-g', user]);
   if (uids !== gids) throw invalid(`mismatched subuids and subgids for user "${user}"`);
   return parseSubIds(uids);
 }
 
-/** `0: kubelet 65536 2147483648`, once. */
+/** Expects exactly one line: `0: kubelet 65536 2147483648`. */
 export function parseSubIds(text: string): IdRange {
   let [from, to] = [0, text.length];
   while (text[from] === '\n') from += 1;

@@ -1,4 +1,4 @@
-// Settings of the kernel, and what it says of swap. Upstream: component-helpers/node/util/sysctl, pkg/kubelet/util/swap.
+// Reads and writes sysctls and reads the swap table. Upstream: component-helpers/node/util/sysctl, pkg/kubelet/util/swap.
 import { readFile, writeFile } from 'node:fs/promises';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 
@@ -6,7 +6,7 @@ const sysctls = '/proc/sys';
 const swapTable = '/proc/swaps';
 
 export const kernelHost = {
-  /** By path below /proc/sys. */
+  /** `name` is the path below /proc/sys. */
   readSysctl: async (name: string): Promise<string> => {
     const path = `${sysctls}/${name}`;
     return await readFile(path, 'utf8').catch((err: unknown) => {
@@ -16,13 +16,13 @@ export const kernelHost = {
 
   writeSysctl: async (name: string, value: string): Promise<void> => {
     const path = `${sysctls}/${name}`;
-    // Neither created nor cut: it is no file of ours.
+    // A kernel file is neither created nor truncated.
     await writeFile(path, value, { flag: 'r+' }).catch((err: unknown) => {
       throw hostError(err, `cannot set ${path} to ${value}`, { path, value });
     });
   },
 
-  /** Undefined where the kernel has no swap at all. */
+  /** The content of /proc/swaps; undefined if the kernel does not support swap. */
   swaps: async (): Promise<string | undefined> => {
     try {
       return await readFile(swapTable, 'utf8');

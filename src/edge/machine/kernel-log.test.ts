@@ -5,50 +5,50 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { followKernelLog } from './kernel-log.ts';
 
-let made: string;
+let dir: string;
 beforeEach(async () => {
-  made = await mkdtemp(join(tmpdir(), 'kmsg-'));
+  dir = await mkdtemp(join(tmpdir(), 'kmsg-'));
 });
-afterEach(async () => await rm(made, { recursive: true }));
+afterEach(async () => await rm(dir, { recursive: true }));
 
-const nobody = { onRecord: () => undefined, onError: () => undefined };
+const ignore = { onRecord: () => undefined, onError: () => undefined };
 
-test('a log that is not there is an error that names it', async () =>
-  await expect(followKernelLog(nobody, join(made, 'none'))).rejects.toMatchObject({
+test('names a log that does not exist', async () =>
+  await expect(followKernelLog(ignore, join(dir, 'none'))).rejects.toMatchObject({
     kind: 'not-found',
     message: expect.stringContaining('cannot open'),
   }));
 
-test('what is not the log of the kernel is told as that', async () => {
-  const path = join(made, 'plain');
+test('rejects a file that is not the kernel log', async () => {
+  const path = join(dir, 'plain');
   await writeFile(path, '6,1,2,-;old\n');
   for (const other of [path, '/dev/null'])
-    await expect(followKernelLog(nobody, other)).rejects.toThrow(`${other} is not the kernel's log`);
+    await expect(followKernelLog(ignore, other)).rejects.toThrow(`${other} is not the kernel log`);
 });
 
-const why = whyNoLog();
-test.skipIf(why !== undefined)(
-  `what is logged from now on, and nothing of before${why === undefined ? '' : ` (skipped: ${why})`}`,
+const skipReason = findSkipReason();
+test.skipIf(skipReason !== undefined)(
+  `reports new records only${skipReason === undefined ? '' : ` (skipped: ${skipReason})`}`,
   async () => {
     const mark = `kubelet test ${process.pid}`;
     appendFileSync('/dev/kmsg', `${mark} before\n`);
     const seen: string[] = [];
-    let told = (): void => undefined;
-    const came = new Promise<void>((resolve) => {
-      told = resolve;
+    let onMark = (): void => undefined;
+    const reported = new Promise<void>((resolve) => {
+      onMark = resolve;
     });
     const log = await followKernelLog({
       onRecord: (record) => {
         if (!record.includes(mark)) return;
         seen.push(record);
-        told();
+        onMark();
       },
       onError: (err) => void seen.push(String(err)),
     });
-    // Waiting does not keep a process alive by itself.
+    // A pending promise does not keep the process alive.
     const alive = setInterval(() => undefined, 1_000);
     appendFileSync('/dev/kmsg', `${mark} after\n`);
-    await came;
+    await reported;
     clearInterval(alive);
     log.close();
     log.close();
@@ -56,11 +56,11 @@ test.skipIf(why !== undefined)(
   },
 );
 
-function whyNoLog(): string | undefined {
+function findSkipReason(): string | undefined {
   try {
     accessSync('/dev/kmsg', constants.R_OK | constants.W_OK);
-    return statSync('/dev/kmsg').rdev === 0x10b ? undefined : 'here /dev/kmsg is something else';
+    return statSync('/dev/kmsg').rdev === 0x10b ? undefined : '/dev/kmsg is another device';
   } catch {
-    return 'the log of the kernel cannot be read and written here';
+    return 'the kernel log cannot be read and written';
   }
 }

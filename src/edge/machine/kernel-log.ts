@@ -1,6 +1,6 @@
-// Follows the kernel's log, /dev/kmsg, from its end on. Upstream: kmsgparser, which cadvisor's oomparser reads.
-// Invariants: the event loop waits for the descriptor, without thread or timer; what was logged before is not told, so that
-// a restart does not tell it again; one read is one record; when the log cannot be read any more, that is told once.
+// Follows the kernel log, /dev/kmsg, from its end. Upstream: kmsgparser, which cadvisor's oomparser reads.
+// Invariants: the event loop waits for the descriptor, without thread or timer; earlier records are skipped, so that a restart
+// does not report them again; one read is one record; a log that becomes unreadable is reported once.
 import { close, constants, fstat, open, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { KubeletError } from '../../base/errors.ts';
@@ -8,21 +8,21 @@ import { loadSyscalls } from '../syscalls/syscalls.ts';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 
 export interface KernelLogListener {
-  /** The record as the kernel has it: `6,1234,5678,-;text`, then lines that begin with a blank. */
+  /** The kernel's record: `6,1234,5678,-;text`, then lines that begin with a space. */
   onRecord(record: string): void;
   onError(err: unknown): void;
 }
 
 const recordBytes = 8192;
-/** A flood of records must not hold up everything else: what is left is told of again. */
-const recordsAtOnce = 100;
-const usualPlace = '/dev/kmsg';
+/** Per turn of the event loop, so that a flood of records does not block it. The rest follows in the next turn. */
+const maxRecordsPerTurn = 100;
+const defaultPath = '/dev/kmsg';
 const openFile = promisify(open);
 const statFile = promisify(fstat);
 
 export async function followKernelLog(
   listener: KernelLogListener,
-  path = usualPlace,
+  path = defaultPath,
 ): Promise<{ close(): void }> {
   const syscalls = await loadSyscalls();
   const fd = await openFile(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((err: unknown) => {
@@ -41,7 +41,7 @@ export async function followKernelLog(
     close(fd);
   };
   const readAll = (): void => {
-    for (let count = 0; count < recordsAtOnce; count++) {
+    for (let count = 0; count < maxRecordsPerTurn; count++) {
       const record = isOpen ? readRecord(fd, buffer) : undefined;
       if (record === undefined) return;
       listener.onRecord(record);
@@ -65,16 +65,16 @@ export async function followKernelLog(
   return { close: stop };
 }
 
-/** Major 1, minor 11. On some machines the name leads to something that cannot be waited for: the console, or nothing. */
+/** Major 1, minor 11. On some machines the path is another device that cannot be waited for: the console, or /dev/null. */
 const kmsgDevice = 0x10b;
 
 async function checkDevice(fd: number, path: string): Promise<void> {
   const { rdev } = await statFile(fd);
   if (rdev !== kmsgDevice)
-    throw new KubeletError('unavailable', 'NoKernelLog', `${path} is not the kernel's log`);
+    throw new KubeletError('unavailable', 'NoKernelLog', `${path} is not the kernel log`);
 }
 
-/** Undefined: nothing more for now. Records that were overwritten before they were read are lost, those after them are not. */
+/** Undefined if there is no further record. Skips records that were overwritten before they were read (EPIPE). */
 function readRecord(fd: number, buffer: Buffer): string | undefined {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-// Ends a process that nobody else can end. Invariant: never this process, nor the first.
+// Kills a leftover process. Invariant: never this process, nor PID 1.
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 export function killProcess(pid: number): void {
@@ -6,7 +6,7 @@ export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (err) {
-    // Gone between the reading and the kill: that is what was wanted.
+    // The process ended before the kill.
     if (errorCode(err) !== 'ESRCH') throw err;
   }
 }

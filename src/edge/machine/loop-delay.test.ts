@@ -40,7 +40,7 @@ test('remembers a delay, and calls back with it', async () => {
   expect(monitor.maxSinceMs(sinceMs)).toBeGreaterThanOrEqual(200);
 });
 
-test('looks back no further than asked, and one minute at most', () => {
+test('reports delays since the given time, up to one minute back', () => {
   vi.useFakeTimers();
   try {
     let nowMs = 10_000;
@@ -67,7 +67,7 @@ test('reports nothing while it is stopped', () => {
   expect(monitor.maxSinceMs(0)).toBe(0);
 });
 
-test('measures only for as long as it was asked to', () => {
+test('measures only until the requested time', () => {
   vi.useFakeTimers();
   try {
     let nowMs = 10_000;

@@ -1,10 +1,9 @@
-// Measures how late the event loop is: a timer due every 100 ms notes how late it fired. Owns the timer, which does not keep
-// the process alive. Invariants: memory is fixed; the timer runs only while somebody wants to know, so that an idle kubelet stays
-// idle; a delay is never reported as longer
-// than it was, and as at most 100 ms shorter.
+// Measures the delay of the event loop: a timer due every 100 ms records how late it fired. Owns the timer, which does not keep
+// the process alive. Invariants: memory use is fixed; the timer runs only while a caller watches, so that an idle kubelet stays
+// idle; a delay is never overestimated, and underestimated by at most 100 ms.
 import type { LoopDelay } from '../../api/ports/loop-delay.ts';
 
-/** Each tick costs some 0.13 ms of an idle kubelet's CPU: 0.13 % of a core at this rate, 0.26 % at twice that rate. */
+/** Each tick costs about 0.13 ms of CPU in an idle kubelet: 0.13 % of a core at this rate, 0.26 % at twice the rate. */
 const tickMs = 100;
 const slotMs = 250;
 /** One minute. */
@@ -12,7 +11,7 @@ const slots = 240;
 
 export class LoopDelayMonitor implements LoopDelay {
   readonly #nowMs: () => number;
-  /** The longest delay of each slot, and which slot it is: both by the slot's number modulo their length. */
+  /** The longest delay of each slot, and the slot's number. A ring: both are indexed by the number modulo `slots`. */
   readonly #longest = new Float64Array(slots);
   readonly #numbers = new Float64Array(slots).fill(-1);
   #observe: (delayMs: number) => void = () => undefined;

@@ -1,5 +1,5 @@
-// How much this machine has: processors, memory, disk, huge pages, processes. Upstream: cadvisor's machine info and
-// pkg/kubelet/stats/pidlimit. Invariant: what the kernel does not tell is undefined, never a guess.
+// The capacity of this machine: CPUs, memory, disk, huge pages, processes. Upstream: cadvisor's machine info and
+// pkg/kubelet/stats/pidlimit. Invariant: a value that the kernel does not report is undefined, never a guess.
 import { readdir, readFile, statfs } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ interface MachineCapacitySources {
 
 const kernel: MachineCapacitySources = { proc: '/proc', sys: '/sys', cpus: () => cpus().length };
 
-/** `rootDir`: of the kubelet; the file system it lies on is what pods share. */
+/** `rootDir`: the kubelet's root directory, whose file system pods share. */
 export async function readMachineCapacity(
   rootDir: string,
   sources: MachineCapacitySources = kernel,
@@ -43,12 +43,12 @@ function totalMemory(text: string): bigint {
   return BigInt(kibibytes) * 1024n;
 }
 
-async function hugePagePools(place: string): Promise<MachineCapacityFacts['hugePages']> {
-  const names = await readdir(place).catch(() => []);
+async function hugePagePools(directory: string): Promise<MachineCapacityFacts['hugePages']> {
+  const names = await readdir(directory).catch(() => []);
   const pools = await Promise.all(
     names.map(async (name) => {
       const kibibytes = /^hugepages-(\d+)kB$/.exec(name)?.[1];
-      const count = await readNumber(join(place, name, 'nr_hugepages'));
+      const count = await readNumber(join(directory, name, 'nr_hugepages'));
       return kibibytes === undefined || count === undefined
         ? []
         : [{ sizeBytes: BigInt(kibibytes) * 1024n, count }];
@@ -57,7 +57,7 @@ async function hugePagePools(place: string): Promise<MachineCapacityFacts['hugeP
   return pools.flat().toSorted((a, b) => Number(a.sizeBytes - b.sizeBytes));
 }
 
-/** Two limits of the kernel hold; the lower one is met first. */
+/** The lower one of the kernel's two limits. */
 async function maxProcesses(proc: string): Promise<bigint | undefined> {
   const limits = await Promise.all(
     ['pid_max', 'threads-max'].map((name) => readNumber(join(proc, 'sys/kernel', name))),

@@ -4,19 +4,19 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readMachineTopology } from './machine-topology.ts';
 
-let made: string;
+let dir: string;
 beforeEach(async () => {
-  made = await mkdtemp(join(tmpdir(), 'topology-'));
+  dir = await mkdtemp(join(tmpdir(), 'topology-'));
 });
-afterEach(async () => await rm(made, { recursive: true }));
+afterEach(async () => await rm(dir, { recursive: true }));
 
-async function lay(files: Readonly<Record<string, string>>): Promise<void> {
+async function writeFiles(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(made, path)), { recursive: true });
-    await writeFile(join(made, path), `${content}\n`);
+    await mkdir(dirname(join(dir, path)), { recursive: true });
+    await writeFile(join(dir, path), `${content}\n`);
   }
 }
-const read = () => readMachineTopology({ sys: join(made, 'sys'), proc: join(made, 'proc') });
+const read = () => readMachineTopology({ sys: join(dir, 'sys'), proc: join(dir, 'proc') });
 const cpu = (id: number, core: number, socket: number): Record<string, string> => ({
   [`sys/devices/system/cpu/cpu${id}/topology/core_id`]: `${core}`,
   [`sys/devices/system/cpu/cpu${id}/topology/physical_package_id`]: `${socket}`,
@@ -28,14 +28,14 @@ const cache = (id: number, index: number, level: number, type: string, size: str
   [`sys/devices/system/cpu/cpu${id}/cache/index${index}/shared_cpu_list`]: list,
 });
 
-test('two sockets with a node each, two threads per core; what is offline does not count', async () => {
+test('reads two sockets with a NUMA node each and two threads per core, without offline CPUs', async () => {
   const node = (id: number, list: string, distance: string): Record<string, string> => ({
     [`sys/devices/system/node/node${id}/cpulist`]: list,
     [`sys/devices/system/node/node${id}/distance`]: distance,
     [`sys/devices/system/node/node${id}/meminfo`]: `Node ${id} MemTotal:       ${id + 1}000 kB`,
     [`sys/devices/system/node/node${id}/hugepages/hugepages-2048kB/nr_hugepages`]: `${id}`,
   });
-  await lay({
+  await writeFiles({
     'sys/devices/system/cpu/online': '0-2,4',
     'sys/devices/system/node/online': '0-1',
     ...node(0, '0-1', '10 21'),
@@ -83,8 +83,12 @@ test('two sockets with a node each, two threads per core; what is offline does n
   });
 });
 
-test('a machine without NUMA is one node', async () => {
-  await lay({ 'sys/devices/system/cpu/online': '0', 'proc/meminfo': 'MemTotal: 5 kB', ...cpu(0, 0, 0) });
+test('reports a machine without NUMA as one node', async () => {
+  await writeFiles({
+    'sys/devices/system/cpu/online': '0',
+    'proc/meminfo': 'MemTotal: 5 kB',
+    ...cpu(0, 0, 0),
+  });
   expect(await read()).toMatchObject({
     sockets: 1,
     cores: 1,
@@ -93,7 +97,7 @@ test('a machine without NUMA is one node', async () => {
   });
 });
 
-test('this machine has as many threads as Node says', async () => {
+test('reads a consistent topology of this machine', async () => {
   const { cores, nodes, sockets, threads } = await readMachineTopology();
   expect(threads).toBeGreaterThanOrEqual(availableParallelism());
   expect(cores).toBeLessThanOrEqual(threads);

@@ -1,12 +1,12 @@
-// How this machine's processors, memory and caches lie to each other. Upstream: cadvisor's sysinfo.GetNodesInfo, from which
-// the CPU, memory and topology managers reckon. Invariant: only what is online; a machine without NUMA is one node.
+// The NUMA nodes, sockets, cores, threads and caches of this machine. Upstream: cadvisor's sysinfo.GetNodesInfo, the input of
+// the CPU, memory and topology managers. Invariant: only online CPUs are listed; a machine without NUMA is one node.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseCpuList } from '../../api/quantity/cpu-list.ts';
 
 interface MachineThread {
   readonly id: number;
-  /** Of the kernel; alike in two sockets. */
+  /** The kernel's core ID, unique within a socket only. */
   readonly core: number;
   readonly socket: number;
 }
@@ -23,7 +23,7 @@ interface NumaNode {
   readonly id: number;
   readonly memoryBytes: bigint;
   readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
-  /** To each node, itself included, in the order of their numbers; 10 is next to it. */
+  /** To each node, itself included, in the order of their IDs. 10 is the distance to itself. */
   readonly distances: readonly number[];
   readonly threads: readonly MachineThread[];
   readonly caches: readonly MachineCache[];
@@ -38,13 +38,13 @@ interface MachineTopology {
 
 const kernel = { sys: '/sys', proc: '/proc' };
 
-export async function readMachineTopology(places: typeof kernel = kernel): Promise<MachineTopology> {
-  const devices = join(places.sys, 'devices/system');
+export async function readMachineTopology(roots: typeof kernel = kernel): Promise<MachineTopology> {
+  const devices = join(roots.sys, 'devices/system');
   const online = parseCpuList(await text(join(devices, 'cpu/online')));
   const numbers = parseCpuList(await text(join(devices, 'node/online')));
   const nodes =
     numbers.length === 0
-      ? [await onlyNode(devices, online, places)]
+      ? [await onlyNode(devices, online, roots)]
       : await Promise.all(numbers.map((id) => readNode(devices, id, online)));
   const threads = nodes.flatMap((node) => node.threads);
   return {
@@ -56,27 +56,23 @@ export async function readMachineTopology(places: typeof kernel = kernel): Promi
 }
 
 async function readNode(devices: string, id: number, online: readonly number[]): Promise<NumaNode> {
-  const place = join(devices, `node/node${id}`);
-  const own = parseCpuList(await text(join(place, 'cpulist'))).filter((each) => online.includes(each));
-  const distances = (await text(join(place, 'distance'))).split(/\s+/).filter((word) => word !== '');
+  const directory = join(devices, `node/node${id}`);
+  const own = parseCpuList(await text(join(directory, 'cpulist'))).filter((each) => online.includes(each));
+  const distances = (await text(join(directory, 'distance'))).split(/\s+/).filter((word) => word !== '');
   return {
     id,
-    memoryBytes: memoryTotal(await text(join(place, 'meminfo'))),
-    hugePages: await hugePages(join(place, 'hugepages')),
+    memoryBytes: memoryTotal(await text(join(directory, 'meminfo'))),
+    hugePages: await hugePages(join(directory, 'hugepages')),
     distances: distances.map(Number),
     ...(await readThreads(devices, own)),
   };
 }
 
-async function onlyNode(
-  devices: string,
-  online: readonly number[],
-  places: typeof kernel,
-): Promise<NumaNode> {
+async function onlyNode(devices: string, online: readonly number[], roots: typeof kernel): Promise<NumaNode> {
   return {
     id: 0,
-    memoryBytes: memoryTotal(await text(join(places.proc, 'meminfo'))),
-    hugePages: await hugePages(join(places.sys, 'kernel/mm/hugepages')),
+    memoryBytes: memoryTotal(await text(join(roots.proc, 'meminfo'))),
+    hugePages: await hugePages(join(roots.sys, 'kernel/mm/hugepages')),
     distances: [10],
     ...(await readThreads(devices, online)),
   };
@@ -94,31 +90,33 @@ async function readThreads(
     })),
   );
   const found = await Promise.all(ids.map((id) => readCaches(join(devices, `cpu/cpu${id}/cache`))));
-  // Each that is shared is seen from every thread that shares it.
+  // A shared cache is listed by every thread that shares it.
   const caches = new Map(
     found.flat().map((cache) => [JSON.stringify([cache.level, cache.type, cache.threads]), cache]),
   );
   return { threads, caches: [...caches.values()] };
 }
 
-async function readCaches(place: string): Promise<readonly MachineCache[]> {
-  const names = (await readdir(place).catch(() => [])).filter((name) => /^index\d+$/.test(name)).toSorted();
+async function readCaches(directory: string): Promise<readonly MachineCache[]> {
+  const names = (await readdir(directory).catch(() => []))
+    .filter((name) => /^index\d+$/.test(name))
+    .toSorted();
   return await Promise.all(
     names.map(async (name) => ({
-      level: await number(join(place, name, 'level')),
-      type: await text(join(place, name, 'type')),
-      sizeBytes: cacheSize(await text(join(place, name, 'size'))),
-      threads: parseCpuList(await text(join(place, name, 'shared_cpu_list'))),
+      level: await number(join(directory, name, 'level')),
+      type: await text(join(directory, name, 'type')),
+      sizeBytes: cacheSize(await text(join(directory, name, 'size'))),
+      threads: parseCpuList(await text(join(directory, name, 'shared_cpu_list'))),
     })),
   );
 }
 
-async function hugePages(place: string): Promise<NumaNode['hugePages']> {
-  const names = await readdir(place).catch(() => []);
+async function hugePages(directory: string): Promise<NumaNode['hugePages']> {
+  const names = await readdir(directory).catch(() => []);
   const pools = await Promise.all(
     names.map(async (name) => ({
       sizeBytes: BigInt(/^hugepages-(\d+)kB$/.exec(name)?.[1] ?? 0) * 1024n,
-      count: BigInt(await number(join(place, name, 'nr_hugepages'))),
+      count: BigInt(await number(join(directory, name, 'nr_hugepages'))),
     })),
   );
   return pools

@@ -1,4 +1,5 @@
-// What this machine is: its name, addresses, memory and page sizes. Upstream: cadvisor's machine info, pkg/util/node.
+// Facts about this machine: hostname, addresses, memory, page sizes, kernel features. Upstream: cadvisor's machine info,
+// pkg/util/node.
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { availableParallelism, hostname, networkInterfaces, release, totalmem } from 'node:os';
 import { readMountTable } from '../mount/mount-table.ts';
@@ -9,16 +10,16 @@ export interface MachineFacts {
   readonly memoryBytes: bigint;
   /** In the CRI's form: 2MB, 1GB. */
   readonly hugePageSizes: readonly string[];
-  /** 2 where the one unified hierarchy is mounted at the usual place. */
+  /** 2 if the unified hierarchy is mounted at /sys/fs/cgroup. */
   readonly cgroupVersion: 1 | 2;
   readonly cpus?: number;
-  /** Whether the kernel labels files and enforces it. */
+  /** Whether SELinux is enabled. */
   readonly selinux?: boolean;
   readonly appArmor?: boolean;
   /** Whether swap can be limited by cgroup. */
   readonly swapController?: boolean;
   readonly swapBytes?: bigint;
-  /** As uname says it: 6.1.0-31-amd64. */
+  /** As uname reports it: 6.1.0-31-amd64. */
   readonly kernelRelease?: string;
   /** As the kernel lists them: `0-3,7`. */
   readonly onlineCpus?: string;
@@ -32,8 +33,8 @@ export async function readMachine(): Promise<MachineFacts> {
     hugePageSizes: await hugePageSizes(),
     cgroupVersion: await cgroupVersion(),
     cpus: availableParallelism(),
-    selinux: await holds('/sys/fs/selinux/enforce', /./),
-    appArmor: await holds('/sys/module/apparmor/parameters/enabled', /^Y/),
+    selinux: await matches('/sys/fs/selinux/enforce', /./),
+    appArmor: await matches('/sys/module/apparmor/parameters/enabled', /^Y/),
     kernelRelease: release(),
     onlineCpus: (await readFile('/sys/devices/system/cpu/online', 'utf8').catch(() => '')).trim(),
     swapController: await swapController(),
@@ -41,11 +42,11 @@ export async function readMachine(): Promise<MachineFacts> {
   };
 }
 
-async function holds(path: string, pattern: RegExp): Promise<boolean> {
+async function matches(path: string, pattern: RegExp): Promise<boolean> {
   return pattern.test(await readFile(path, 'utf8').catch(() => ''));
 }
 
-/** The interface that the default route leaves by; undefined on a machine without one. */
+/** The interface of the default route; undefined on a machine without one. */
 async function defaultRouteInterface(): Promise<string | undefined> {
   const table = await readFile('/proc/net/route', 'utf8').catch(() => '');
   const rows = table.split('\n').map((line) => line.split(/\s+/));
@@ -54,7 +55,7 @@ async function defaultRouteInterface(): Promise<string | undefined> {
   )?.[0];
 }
 
-/** Of the interface that the default route leaves by; without one, of any that is not loopback. One of each family, IPv4 first. */
+/** One address per family, IPv4 first: of the default route's interface or, without one, of any other except loopback. */
 export async function defaultRouteAddresses(): Promise<readonly string[]> {
   const preferred = await defaultRouteInterface();
   const interfaces = Object.entries(networkInterfaces());
@@ -77,7 +78,7 @@ function pageSizeName(kilobytes: number): string {
   return kilobytes >= 1024 ? `${kilobytes / 1024}MB` : `${kilobytes}KB`;
 }
 
-/** With one hierarchy the file is in our own cgroup: the root has none. */
+/** On v2 the file is looked up in the kubelet's own cgroup, since the root has none. */
 async function swapController(): Promise<boolean> {
   if ((await cgroupVersion()) === 1) return await exists('/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes');
   const own = /^0::(.*)$/m.exec(await readFile('/proc/self/cgroup', 'utf8').catch(() => ''))?.[1] ?? '/';

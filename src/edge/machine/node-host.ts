@@ -1,5 +1,5 @@
-// What only this host can say of the node it is: its identity and its addresses. Upstream: cadvisor's machine info
-// and version info, pkg/kubelet/nodestatus (LookupIP, ResolveBindAddress).
+// The identity and the addresses of this host, for the node status. Upstream: cadvisor's machine info and version info,
+// pkg/kubelet/nodestatus (LookupIP, ResolveBindAddress).
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces, release } from 'node:os';
@@ -23,7 +23,7 @@ const systemUuidFiles = [
   '/etc/machine-id',
 ] as const;
 
-/** As Go names processors. */
+/** Go's names of CPU architectures. */
 const architectures: Readonly<Record<string, string>> = {
   x64: 'amd64',
   ia32: '386',
@@ -36,8 +36,8 @@ const architectures: Readonly<Record<string, string>> = {
 
 type Resolve = (name: string) => Promise<readonly string[]>;
 
-/** A server of names that is away lets one wait for longer than a node has time to tell of itself. */
-const namePatienceMs = 3_000;
+/** An unresponsive DNS server must not delay the node status. */
+const lookupTimeoutMs = 3_000;
 
 export const nodeHost = {
   architecture: (): string => architectures[process.arch] ?? process.arch,
@@ -51,14 +51,14 @@ export const nodeHost = {
     swapBytes: await swapBytes(),
   }),
 
-  network: async (name: string, resolve: Resolve = resolveName, patienceMs = namePatienceMs) => ({
+  network: async (name: string, resolve: Resolve = resolveName, timeoutMs = lookupTimeoutMs) => ({
     hostAddresses: Object.values(networkInterfaces()).flatMap((list) =>
       (list ?? []).map(({ address }) => address),
     ),
-    // A name that does not resolve is no fault: the default route's address is the next best.
-    nameAddresses: await unlessSlow(
+    // A name that does not resolve is not an error: the default route's address is used instead.
+    nameAddresses: await noneAfter(
       resolve(name).catch(() => []),
-      patienceMs,
+      timeoutMs,
     ),
     defaultAddresses: await defaultRouteAddresses(),
   }),
@@ -68,16 +68,16 @@ async function resolveName(name: string): Promise<readonly string[]> {
   return (await lookup(name, { all: true })).map(({ address }) => address);
 }
 
-async function unlessSlow(
+async function noneAfter(
   addresses: Promise<readonly string[]>,
-  patienceMs: number,
+  timeoutMs: number,
 ): Promise<readonly string[]> {
-  const over = new AbortController();
-  const none = sleep(patienceMs, [], { signal: over.signal, ref: false }).catch(() => []);
+  const done = new AbortController();
+  const none = sleep(timeoutMs, [], { signal: done.signal, ref: false }).catch(() => []);
   try {
     return await Promise.race([addresses, none]);
   } finally {
-    over.abort();
+    done.abort();
   }
 }
 

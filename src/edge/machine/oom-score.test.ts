@@ -24,7 +24,7 @@ describe('applyOomScore', () => {
     expect(await score()).toBe(500);
   });
 
-  test('below the start value: done with CAP_SYS_RESOURCE, refused without, and the score stays', async () => {
+  test('lowers the score with CAP_SYS_RESOURCE, and fails without it and keeps the score', async () => {
     const before = await score();
     const outcome = await applyOomScore(-999, { pid }).catch((err: unknown) => err);
     if (await hasCapability(24n)) {
@@ -40,11 +40,11 @@ describe('applyOomScore', () => {
     expect(await score()).toBe(before);
   });
 
-  test('a score out of range is refused', async () => {
+  test('rejects a score out of range', async () => {
     await expect(applyOomScore(1001, { pid })).rejects.toMatchObject({ kind: 'invalid', reason: 'EINVAL' });
   });
 
-  test('a process that is gone is not found', async () => {
+  test('reports not-found for a process that has ended', async () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     await expect(applyOomScore(1, { pid })).rejects.toMatchObject({ kind: 'not-found', reason: 'ENOENT' });

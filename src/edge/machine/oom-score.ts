@@ -1,16 +1,16 @@
-// How early the kernel's out-of-memory killer takes this process. Upstream: pkg/util/oom.
+// Sets the OOM score adjustment of this process. Upstream: pkg/util/oom.
 import { open } from 'node:fs/promises';
 import { hostError } from '../syscalls/syscalls-errors.ts';
 
 /**
- * Lowering the score below what it was at the start needs CAP_SYS_RESOURCE.
- * differs from upstream: no second try after 100 ms, which would be answered as the first and delay every start on a
- * host that does not permit it.
+ * Lowering the score below its initial value needs CAP_SYS_RESOURCE.
+ * differs from upstream: no second attempt after 100 ms, which would fail like the first and delay every start on a host
+ * that does not permit it.
  */
 export async function applyOomScore(score: number, options: { readonly pid?: number } = {}): Promise<void> {
   const path = `/proc/${options.pid ?? 'self'}/oom_score_adj`;
   try {
-    // Neither created nor cut: it is no file of ours.
+    // A kernel file is neither created nor truncated.
     const file = await open(path, 'r+');
     try {
       await file.write(String(score));

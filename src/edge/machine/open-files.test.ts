@@ -18,14 +18,14 @@ describe('setOpenFiles', () => {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   });
 
-  test('sets the soft and the hard limit, also below what they were', async () => {
+  test('sets the soft and the hard limit, also to a lower value', async () => {
     await setOpenFiles(512, { pid });
     expect(await readOpenFiles(pid)).toEqual({ soft: 512, hard: 512 });
     await setOpenFiles(512, { pid });
     expect(await readOpenFiles(pid)).toEqual({ soft: 512, hard: 512 });
   });
 
-  test('above the hard limit: done with CAP_SYS_RESOURCE, refused without, and the limit stays', async () => {
+  test('raises the hard limit with CAP_SYS_RESOURCE, and fails without it and keeps the limit', async () => {
     await setOpenFiles(512, { pid });
     const outcome = await setOpenFiles(1024, { pid }).catch((err: unknown) => err);
     if (await hasCapability(24n)) {
@@ -35,13 +35,13 @@ describe('setOpenFiles', () => {
     expect(outcome).toMatchObject({
       kind: 'forbidden',
       reason: 'EPERM',
-      message: 'the limit of open files stays at 512, not 1024',
+      message: 'cannot set the limit of open files from 512 to 1024',
       details: { soft: 512, hard: 512, limit: 1024 },
     });
     expect(await readOpenFiles(pid)).toEqual({ soft: 512, hard: 512 });
   });
 
-  test('what the kernel refuses is named by its errno', async () => {
+  test('reports the errno of a failed system call', async () => {
     const syscalls = await loadSyscalls();
     child.kill('SIGKILL');
     await once(child, 'exit');

@@ -1,4 +1,4 @@
-// How many files this process may have open. Upstream: pkg/util/rlimit.
+// Reads and sets the limit of open files of a process. Upstream: pkg/util/rlimit.
 import { readFile } from 'node:fs/promises';
 import { KubeletError } from '../../base/errors.ts';
 import { loadSyscalls } from '../syscalls/syscalls.ts';
@@ -15,11 +15,16 @@ export async function setOpenFiles(limit: number, options: { readonly pid?: numb
   const now = await readOpenFiles(pid);
   if (now.soft === limit && now.hard === limit) return;
   const fail = (cause: KubeletError): KubeletError =>
-    new KubeletError(cause.kind, cause.reason, `the limit of open files stays at ${now.soft}, not ${limit}`, {
-      cause,
-      details: { ...now, limit },
-    });
-  // Asked first, so that a machine where it cannot work does not pay for native code.
+    new KubeletError(
+      cause.kind,
+      cause.reason,
+      `cannot set the limit of open files from ${now.soft} to ${limit}`,
+      {
+        cause,
+        details: { ...now, limit },
+      },
+    );
+  // Checked first, so that native code is not loaded on a machine where it cannot succeed.
   if (limit > now.hard && !(await mayRaiseLimits()))
     throw fail(new KubeletError('forbidden', 'EPERM', `raising it above ${now.hard} needs CAP_SYS_RESOURCE`));
   const syscalls = await loadSyscalls();
@@ -37,7 +42,7 @@ export async function readOpenFiles(pid?: number): Promise<OpenFileLimits> {
   });
   const limits = parseOpenFiles(text);
   if (limits === undefined)
-    throw new KubeletError('internal', 'NoOpenFileLimit', `${path} has no open files`);
+    throw new KubeletError('internal', 'NoOpenFileLimit', `${path} has no limit of open files`);
   return limits;
 }
 
@@ -56,6 +61,6 @@ const capSysResource = 24n;
 async function mayRaiseLimits(): Promise<boolean> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
   const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1];
-  // Where it cannot be known, the kernel is asked.
+  // If unknown, setrlimit is tried.
   return capabilities === undefined || ((BigInt(`0x${capabilities}`) >> capSysResource) & 1n) === 1n;
 }

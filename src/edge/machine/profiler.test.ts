@@ -6,7 +6,7 @@ interface CpuProfile {
   readonly samples: readonly number[];
 }
 
-/** Asks for a profile of so many seconds and has the processor busy for 300 ms of them. */
+/** Requests a profile of this duration and keeps the CPU busy for 300 ms. */
 async function profileWhileBusy(seconds: number): Promise<CpuProfile> {
   const sleep = async (): Promise<void> => {
     const until = realClock.monotonic() + 300;
@@ -16,7 +16,7 @@ async function profileWhileBusy(seconds: number): Promise<CpuProfile> {
   return JSON.parse(await processProfiler({ ...realClock, sleep }).cpu(seconds, signal)) as CpuProfile;
 }
 
-test('a long CPU profile is sampled less often, so that its size is bounded', async () => {
+test('samples a long CPU profile less often, so that its size is bounded', async () => {
   const short = await profileWhileBusy(1);
   const long = await profileWhileBusy(300);
   // At 1 ms there would be about 300 samples, at 10 ms there are about 30.

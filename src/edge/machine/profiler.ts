@@ -1,18 +1,18 @@
-// Profiles of this process by V8's inspector. Upstream: runtime/pprof.
+// CPU, allocation and heap profiles of this process by V8's inspector. Upstream: runtime/pprof.
 import { Session } from 'node:inspector/promises';
 import { getHeapSnapshot } from 'node:v8';
 import type { Clock } from '../../base/clock.ts';
 
-/** V8's default, and the most samples of one profile: more would block the event loop when the profile is serialized. */
+/** V8's default interval, and the maximum of samples per profile: more would block the event loop during serialization. */
 const sampleMicros = 1000;
-const mostSamples = 30_000;
+const maxSamples = 30_000;
 
 export function processProfiler(clock: Clock) {
   return {
     cpu: (seconds: number, signal: AbortSignal): Promise<string> =>
-      inspected(async (session) => {
+      withSession(async (session) => {
         await session.post('Profiler.enable');
-        const interval = Math.max(sampleMicros, Math.ceil((seconds * 1e6) / mostSamples));
+        const interval = Math.max(sampleMicros, Math.ceil((seconds * 1e6) / maxSamples));
         await session.post('Profiler.setSamplingInterval', { interval });
         await session.post('Profiler.start');
         await clock.sleep(seconds * 1000, signal);
@@ -20,7 +20,7 @@ export function processProfiler(clock: Clock) {
         return JSON.stringify(profile);
       }),
     allocations: (seconds: number, signal: AbortSignal): Promise<string> =>
-      inspected(async (session) => {
+      withSession(async (session) => {
         await session.post('HeapProfiler.startSampling');
         await clock.sleep(seconds * 1000, signal);
         const { profile } = await session.post('HeapProfiler.stopSampling');
@@ -32,8 +32,8 @@ export function processProfiler(clock: Clock) {
   };
 }
 
-/** Whatever was begun ends with the session. */
-async function inspected(work: (session: Session) => Promise<string>): Promise<string> {
+/** Disconnecting the session also stops its profiles. */
+async function withSession(work: (session: Session) => Promise<string>): Promise<string> {
   const session = new Session();
   session.connect();
   try {

@@ -1,4 +1,4 @@
-// What /etc/hosts and /etc/resolv.conf say about a name. Pure. Upstream: Go's net package (hosts.go, dnsconfig_unix.go).
+// Parses /etc/hosts and /etc/resolv.conf. Pure. Upstream: Go's net package (hosts.go, dnsconfig_unix.go).
 import { isIP } from 'node:net';
 
 export interface ResolvConf {
@@ -8,7 +8,7 @@ export interface ResolvConf {
   readonly attempts: number;
 }
 
-/** Addresses that the hosts file gives to the name, at most 16. */
+/** The addresses of the name in the hosts file, at most 16. */
 export function readHosts(text: string, name: string): string[] {
   const wanted = canonical(name);
   const found: string[] = [];
@@ -47,7 +47,7 @@ export function readResolvConf(text: string): ResolvConf {
   return conf;
 }
 
-/** The names to ask for, in this order. */
+/** The names to query, in this order. */
 export function resolveCandidates(name: string, { ndots, search }: ResolvConf): string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const dots = name.split('.').length - 1;

@@ -1,4 +1,4 @@
-// Reads what control groups of version 1 use: each controller in a hierarchy of its own.
+// Reads the usage of cgroups on v1, where each controller has its own hierarchy.
 // Upstream: opencontainers/cgroups/fs and cadvisor's container/libcontainer.
 import type {
   CgroupDetails,
@@ -15,17 +15,17 @@ interface CgroupReaderV1Options {
   readonly files: KernelFiles;
   /** By controller. */
   readonly mountPoints: ReadonlyMap<string, string>;
-  /** v2 mounted beside v1. */
-  readonly beside?: string | undefined;
+  /** The mount point of v2 beside v1. */
+  readonly unified?: string | undefined;
   readonly disks: DiskNames;
   readonly memoryBytes: number;
   readonly swapBytes: number;
   readonly now: () => number;
 }
 
-/** What a kernel tick is, which user space sees as hundredths of a second on every machine. */
+/** A kernel tick as user space sees it: 10 ms on every machine. */
 const tickNs = 1e7;
-/** No limit, as v1 spells it: the largest number, rounded to pages. */
+/** v1 reports no limit as the largest multiple of the page size. */
 const unlimited = 2 ** 62;
 
 export class CgroupReaderV1 implements CgroupReader {
@@ -68,7 +68,7 @@ export class CgroupReaderV1 implements CgroupReader {
   }
 
   children(path: string): readonly string[] {
-    const directory = this.#mainPlace(path);
+    const directory = this.#mainDirectory(path);
     const below = path === '/' ? '' : path;
     return directory === undefined
       ? []
@@ -80,9 +80,9 @@ export class CgroupReaderV1 implements CgroupReader {
     return pidsOf(this.#text('cpu', path, file) ?? this.#text('memory', path, file) ?? '');
   }
 
-  /** The directory's own time changes when something is made in it; the file's does not. */
+  /** The directory's own time changes when a child is created, the time of the file does not. */
   createdAtMs(path: string): number | undefined {
-    const directory = this.#mainPlace(path);
+    const directory = this.#mainDirectory(path);
     return directory === undefined
       ? undefined
       : oldest(this.#files, [directory, `${directory}/cgroup.clone_children`]);
@@ -124,7 +124,7 @@ export class CgroupReaderV1 implements CgroupReader {
       activeFileBytes: fieldOf(stat, 'total_active_file') ?? 0,
       inactiveFileBytes,
       swapBytes: fieldOf(stat, 'total_swap') ?? 0,
-      // differs from upstream: with what lies below, as on v2; there a pod's own cgroup, in which no process is, shows none.
+      // differs from upstream: includes descendants, as on v2. Upstream reports 0 for a pod's cgroup, which has no processes.
       pageFaults: fieldOf(stat, 'total_pgfault') ?? 0,
       majorPageFaults: fieldOf(stat, 'total_pgmajfault') ?? 0,
       limitBytes,
@@ -133,9 +133,9 @@ export class CgroupReaderV1 implements CgroupReader {
   }
 
   #pressure(path: string): CgroupUsage['pressure'] {
-    const { beside } = this.#options;
+    const { unified } = this.#options;
     if (path === '/') return readMachinePressure(this.#files);
-    return beside === undefined ? undefined : readPressure(this.#files, `${beside}${path}`);
+    return unified === undefined ? undefined : readPressure(this.#files, `${unified}${path}`);
   }
 
   #io(path: string): readonly DeviceIo[] {
@@ -144,27 +144,27 @@ export class CgroupReaderV1 implements CgroupReader {
     return v1Io(bytes, counts, this.#options.disks);
   }
 
-  #mainPlace(path: string): string | undefined {
-    return this.#place('memory', path) ?? this.#place('cpu', path);
+  #mainDirectory(path: string): string | undefined {
+    return this.#directory('memory', path) ?? this.#directory('cpu', path);
   }
 
-  #place(controller: string, path: string): string | undefined {
+  #directory(controller: string, path: string): string | undefined {
     const mount = this.#options.mountPoints.get(controller);
     return mount === undefined ? undefined : `${mount}${path === '/' ? '' : path}`;
   }
 
   #number(controller: string, path: string, file: string): number | undefined {
-    const directory = this.#place(controller, path);
+    const directory = this.#directory(controller, path);
     return directory === undefined ? undefined : this.#files.number(`${directory}/${file}`);
   }
 
   #text(controller: string, path: string, file: string): string | undefined {
-    const directory = this.#place(controller, path);
+    const directory = this.#directory(controller, path);
     return directory === undefined ? undefined : this.#files.text(`${directory}/${file}`);
   }
 }
 
-/** Lines are `8:0 Read 4096`. */
+/** Parses lines of the form `8:0 Read 4096`. */
 function v1Io(bytes: string, counts: string, disks: DiskNames): readonly DeviceIo[] {
   const found = new Map<string, Record<string, number>>();
   for (const [text, unit] of [
@@ -205,7 +205,7 @@ function limit(bytes: number): number {
   return bytes > unlimited ? Number.POSITIVE_INFINITY : bytes;
 }
 
-// differs from upstream: v1 limits memory and swap together, and there that sum is shown as the limit of swap.
+// differs from upstream: v1 limits memory and swap together; upstream reports that sum as the swap limit.
 function swapLimit(withSwap: number | undefined, limitBytes: number): number | undefined {
   if (withSwap === undefined) return undefined;
   if (!Number.isFinite(limit(withSwap))) return Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-// Reads what control groups of version 2 use: one hierarchy, a directory per cgroup.
+// Reads the usage of cgroups on v2, where all controllers share one hierarchy.
 // Upstream: opencontainers/cgroups/fs2 and cadvisor's container/libcontainer.
 import type {
   CgroupDetails,
@@ -19,7 +19,7 @@ interface CgroupReaderV2Options {
   readonly disks: DiskNames;
   readonly memoryBytes: number;
   readonly swapBytes: number;
-  /** In use on the whole machine: the top has no file for it. */
+  /** Swap in use on the whole machine. The root cgroup has no file for it. */
   readonly usedSwapBytes: () => number;
   readonly now: () => number;
 }
@@ -35,7 +35,7 @@ export class CgroupReaderV2 implements CgroupReader {
   }
 
   usage(path: string): CgroupUsage | undefined {
-    const directory = this.#place(path);
+    const directory = this.#directory(path);
     const cpu = this.#files.text(`${directory}/cpu.stat`);
     const memory = this.#memory(path, directory);
     if (cpu === undefined && memory === undefined) return undefined;
@@ -52,7 +52,7 @@ export class CgroupReaderV2 implements CgroupReader {
   details(path: string): CgroupDetails | undefined {
     const createdAtMs = this.createdAtMs(path);
     if (createdAtMs === undefined) return undefined;
-    const directory = this.#place(path);
+    const directory = this.#directory(path);
     const number = (file: string): number => this.#files.number(`${directory}/${file}`) ?? 0;
     const text = (file: string): string => this.#files.text(`${directory}/${file}`) ?? '';
     const events = text('memory.events');
@@ -74,19 +74,19 @@ export class CgroupReaderV2 implements CgroupReader {
 
   children(path: string): readonly string[] {
     const below = path === '/' ? '' : path;
-    return this.#files.directories(this.#place(path)).map((name) => `${below}/${name}`);
+    return this.#files.directories(this.#directory(path)).map((name) => `${below}/${name}`);
   }
 
   processes(path: string): readonly number[] {
-    return pidsOf(this.#files.text(`${this.#place(path)}/cgroup.procs`) ?? '');
+    return pidsOf(this.#files.text(`${this.#directory(path)}/cgroup.procs`) ?? '');
   }
 
   createdAtMs(path: string): number | undefined {
-    const directory = this.#place(path);
+    const directory = this.#directory(path);
     return oldest(this.#files, [directory, `${directory}/cgroup.events`]);
   }
 
-  #place(path: string): string {
+  #directory(path: string): string {
     return `${this.#options.root}${path === '/' ? '' : path}`;
   }
 
@@ -95,12 +95,12 @@ export class CgroupReaderV2 implements CgroupReader {
     const stat = this.#files.text(`${directory}/memory.stat`);
     if (stat === undefined) return undefined;
     const number = (file: string): number | undefined => this.#files.number(`${directory}/${file}`);
-    const isTop = path === '/';
+    const isRoot = path === '/';
     const rssBytes = fieldOf(stat, 'anon') ?? 0;
     const cacheBytes = fieldOf(stat, 'file') ?? 0;
     const inactiveFileBytes = fieldOf(stat, 'inactive_file') ?? 0;
-    // The top has no such file: anonymous and file pages are what v1 calls its usage.
-    const usageBytes = isTop ? rssBytes + cacheBytes : number('memory.current');
+    // The root has no memory.current. Anonymous plus file pages is what v1 reports as its usage.
+    const usageBytes = isRoot ? rssBytes + cacheBytes : number('memory.current');
     if (usageBytes === undefined) return undefined;
     return {
       usageBytes,
@@ -110,11 +110,11 @@ export class CgroupReaderV2 implements CgroupReader {
       mappedFileBytes: fieldOf(stat, 'file_mapped') ?? 0,
       activeFileBytes: fieldOf(stat, 'active_file') ?? 0,
       inactiveFileBytes,
-      swapBytes: isTop ? usedSwapBytes() : (number('memory.swap.current') ?? 0),
+      swapBytes: isRoot ? usedSwapBytes() : (number('memory.swap.current') ?? 0),
       pageFaults: fieldOf(stat, 'pgfault') ?? 0,
       majorPageFaults: fieldOf(stat, 'pgmajfault') ?? 0,
-      limitBytes: isTop ? memoryBytes : (number('memory.max') ?? Number.POSITIVE_INFINITY),
-      swapLimitBytes: isTop ? swapBytes : number('memory.swap.max'),
+      limitBytes: isRoot ? memoryBytes : (number('memory.max') ?? Number.POSITIVE_INFINITY),
+      swapLimitBytes: isRoot ? swapBytes : number('memory.swap.max'),
     };
   }
 }
@@ -134,7 +134,7 @@ function cpuDetails(stat: string, max: string, weight: number) {
   };
 }
 
-/** Lines are `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`; a device that was never used has its numbers and a space. */
+/** Parses lines `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`. A device that was never used has only its numbers and a space. */
 function v2Io(text: string, disks: DiskNames): readonly DeviceIo[] {
   return text.split('\n').flatMap((line) => {
     const [device = '', ...pairs] = line.trim().split(' ');

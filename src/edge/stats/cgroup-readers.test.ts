@@ -5,19 +5,19 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CgroupReaderV1 } from './cgroup-reader-v1.ts';
 import { CgroupReaderV2 } from './cgroup-reader-v2.ts';
 import { DiskTable } from './disk-names.ts';
-import { topOfLinux61 } from './fixtures/cgroup-v2-top.ts';
+import { rootOfLinux61 } from './fixtures/cgroup-v2-root.ts';
 import { KernelFiles } from './kernel-files.ts';
 
-let made: string;
+let dir: string;
 beforeEach(async () => {
-  made = await mkdtemp(join(tmpdir(), 'cgroup-readers-'));
+  dir = await mkdtemp(join(tmpdir(), 'cgroup-readers-'));
 });
-afterEach(() => rm(made, { recursive: true }));
+afterEach(() => rm(dir, { recursive: true }));
 
-async function lay(files: Readonly<Record<string, string>>): Promise<void> {
+async function writeFiles(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(made, name)), { recursive: true });
-    await writeFile(join(made, name), text);
+    await mkdir(dirname(join(dir, name)), { recursive: true });
+    await writeFile(join(dir, name), text);
   }
 }
 
@@ -44,9 +44,9 @@ describe('version 1', () => {
     new CgroupReaderV1({
       ...common,
       mountPoints: new Map(
-        ['cpu', 'cpuacct', 'memory', 'pids', 'blkio'].map((name) => [name, join(made, name)]),
+        ['cpu', 'cpuacct', 'memory', 'pids', 'blkio'].map((name) => [name, join(dir, name)]),
       ),
-      beside: join(made, 'unified'),
+      unified: join(dir, 'unified'),
     });
   const files = {
     'cpuacct/p/c/cpuacct.usage': '123456789\n',
@@ -76,8 +76,8 @@ describe('version 1', () => {
     'unified/p/c/memory.pressure': psi,
   };
 
-  test('usage: with all below, working set without file pages nobody looks at', async () => {
-    await lay(files);
+  test('reads the usage with descendants, and the working set without inactive file pages', async () => {
+    await writeFiles(files);
     const none = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
     expect(reader().usage('/p/c')).toEqual({
       path: '/p/c',
@@ -102,8 +102,8 @@ describe('version 1', () => {
     });
   });
 
-  test('details', async () => {
-    await lay(files);
+  test('reads the details', async () => {
+    await writeFiles(files);
     expect(reader().details('/p/c')).toEqual({
       createdAtMs: expect.any(Number),
       cpuUserNs: 70_000_000,
@@ -129,8 +129,8 @@ describe('version 1', () => {
     });
   });
 
-  test('no limits: infinite, and the machine has its own', async () => {
-    await lay({
+  test('reports missing limits as infinite, and the capacity of the machine as limit of the root', async () => {
+    await writeFiles({
       'memory/memory.usage_in_bytes': '1000\n',
       'memory/memory.stat': 'total_inactive_file 2000\n',
       'memory/p/memory.usage_in_bytes': '1\n',
@@ -149,25 +149,25 @@ describe('version 1', () => {
     });
   });
 
-  test('one that has gone, or goes while it is read, is nothing', async () => {
+  test('returns undefined for a cgroup that was removed, also during the read', async () => {
     expect([reader().usage('/gone'), reader().details('/gone'), reader().createdAtMs('/gone')]).toEqual([
       undefined,
       undefined,
       undefined,
     ]);
-    await lay({ 'memory/p/memory.usage_in_bytes': '1000\n' });
+    await writeFiles({ 'memory/p/memory.usage_in_bytes': '1000\n' });
     expect(reader().usage('/p')).toBeUndefined();
     expect(reader().children('/gone')).toEqual([]);
   });
 
-  test('children', async () => {
-    await lay({ 'memory/p/a/x': '', 'memory/p/b/x': '', 'memory/p/file': '' });
+  test('lists the children', async () => {
+    await writeFiles({ 'memory/p/a/x': '', 'memory/p/b/x': '', 'memory/p/file': '' });
     expect([reader().children('/p').toSorted(), reader().children('/')]).toEqual([['/p/a', '/p/b'], ['/p']]);
   });
 });
 
 describe('version 2', () => {
-  const reader = (): CgroupReaderV2 => new CgroupReaderV2({ ...common, root: made, usedSwapBytes: () => 44 });
+  const reader = (): CgroupReaderV2 => new CgroupReaderV2({ ...common, root: dir, usedSwapBytes: () => 44 });
   const stat =
     'anon 200\nfile 300\nkernel 77\nkernel_stack 5\nfile_mapped 60\ninactive_file 250\nactive_file 50\npgfault 8\npgmajfault 1\n';
   const files = {
@@ -192,8 +192,8 @@ describe('version 2', () => {
     'p/c/io.stat': '7:7 \n7:6 \n8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n',
   };
 
-  test('usage', async () => {
-    await lay(files);
+  test('reads the usage', async () => {
+    await writeFiles(files);
     expect(reader().usage('/p/c')).toEqual({
       path: '/p/c',
       atMs: 7,
@@ -217,8 +217,8 @@ describe('version 2', () => {
     });
   });
 
-  test('details', async () => {
-    await lay(files);
+  test('reads the details', async () => {
+    await writeFiles(files);
     expect(reader().details('/p/c')).toEqual({
       createdAtMs: expect.any(Number),
       cpuUserNs: 70_000,
@@ -243,8 +243,8 @@ describe('version 2', () => {
     });
   });
 
-  test('the machine: pages stand in for the file that the top lacks', async () => {
-    await lay({ 'cpu.stat': 'usage_usec 9\n', 'memory.stat': stat });
+  test('computes the memory usage of the root, which has no memory.current', async () => {
+    await writeFiles({ 'cpu.stat': 'usage_usec 9\n', 'memory.stat': stat });
     expect(reader().usage('/')).toMatchObject({
       cpuNs: 9_000,
       memory: {
@@ -257,8 +257,8 @@ describe('version 2', () => {
     });
   });
 
-  test('the machine, from what Linux 6.1 wrote: devices that were never used are not told', async () => {
-    await lay(topOfLinux61);
+  test('reads the root of Linux 6.1, without devices that were never used', async () => {
+    await writeFiles(rootOfLinux61);
     const { memory, cpuNs } = reader().usage('/') ?? {};
     expect(cpuNs).toBe(538_676_000_000);
     expect(memory).toMatchObject({
@@ -279,8 +279,8 @@ describe('version 2', () => {
     });
   });
 
-  test('one that goes while it is read is nothing', async () => {
-    await lay({ 'p/memory.stat': stat });
+  test('returns undefined for a cgroup that is removed during the read', async () => {
+    await writeFiles({ 'p/memory.stat': stat });
     expect([reader().usage('/p'), reader().usage('/gone'), reader().details('/gone')]).toEqual([
       undefined,
       undefined,

@@ -1,9 +1,9 @@
-// Which disk a pair of numbers is, and what each disk has done. Upstream: cadvisor's machine info (DiskMap) and fs (getDiskStatsMap).
+// Names and I/O counters of disks by device number. Upstream: cadvisor's machine info (DiskMap) and fs (getDiskStatsMap).
 import type { DeviceIo } from '../../api/ports/cgroup-usage.ts';
 import type { DiskCounters } from '../../api/ports/host-usage.ts';
 
 export interface DiskNames {
-  /** `/dev/vda` for `254:0`; empty when there is none. */
+  /** `/dev/vda` for `254:0`; empty if there is no such disk. */
   nameOf(numbers: string): string;
 }
 
@@ -13,7 +13,7 @@ interface Disk {
   readonly counters: DiskCounters;
 }
 
-/** As the kernel lists them after a disk's name. */
+/** In the kernel's order after the name of the disk. */
 const counterNames = [
   'reads',
   'readsMerged',
@@ -38,10 +38,10 @@ export function parseDisks(text: string): readonly Disk[] {
   });
 }
 
-/** How long a pair of numbers that no disk has is believed to have none. */
-const believedMs = 60_000;
+/** How long the table is not read again for an unknown device number. */
+const minRereadMs = 60_000;
 
-/** Looks again for numbers it does not know, now and then: disks come and go. */
+/** Rereads the table for unknown device numbers, since disks can be added and removed. */
 export class DiskTable implements DiskNames {
   readonly #read: () => string;
   readonly #monotonic: () => number;
@@ -57,7 +57,7 @@ export class DiskTable implements DiskNames {
     const known = this.#names.get(numbers);
     if (known !== undefined) return known;
     const nowMs = this.#monotonic();
-    if (nowMs - this.#readAtMs < believedMs) return '';
+    if (nowMs - this.#readAtMs < minRereadMs) return '';
     this.#readAtMs = nowMs;
     this.#names = new Map(parseDisks(this.#read()).map((disk) => [disk.numbers, disk.name]));
     return this.#names.get(numbers) ?? '';

@@ -7,18 +7,18 @@ import { KernelFiles } from './kernel-files.ts';
 import { deviceMounts } from './mounted-devices.ts';
 import { OwnProcess } from './own-process.ts';
 
-let made: string;
+let dir: string;
 beforeEach(async () => {
-  made = await mkdtemp(join(tmpdir(), 'host-reader-'));
+  dir = await mkdtemp(join(tmpdir(), 'host-reader-'));
 });
-afterEach(() => rm(made, { recursive: true }));
+afterEach(() => rm(dir, { recursive: true }));
 
-async function lay(files: Readonly<Record<string, string>>): Promise<HostReader> {
+async function writeFiles(files: Readonly<Record<string, string>>): Promise<HostReader> {
   for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(made, name)), { recursive: true });
-    await writeFile(join(made, name), text);
+    await mkdir(dirname(join(dir, name)), { recursive: true });
+    await writeFile(join(dir, name), text);
   }
-  return new HostReader({ files: new KernelFiles(), proc: made });
+  return new HostReader({ files: new KernelFiles(), proc: dir });
 }
 
 const netDev = `Inter-|   Receive                                                |  Transmit
@@ -30,8 +30,8 @@ veth12: 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9
  torn: 5 1
 `;
 
-test('interfaces of a process, without loopback and ends of others', async () => {
-  const reader = await lay({ '42/net/dev': netDev });
+test('reads the interfaces of a process, without loopback and veth devices', async () => {
+  const reader = await writeFiles({ '42/net/dev': netDev });
   const eth0 = {
     name: 'eth0',
     rxBytes: 2026,
@@ -47,25 +47,25 @@ test('interfaces of a process, without loopback and ends of others', async () =>
   expect(reader.interfaces(43)).toEqual([]);
 });
 
-test('tasks: the lower bound, and how many there are', async () => {
-  const reader = await lay({
+test('reads the number of tasks and the lower one of both limits', async () => {
+  const reader = await writeFiles({
     loadavg: '1.36 3.49 4.53 2/3518 3715089\n',
     'sys/kernel/pid_max': '32768\n',
     'sys/kernel/threads-max': '192798\n',
   });
   expect(reader.tasks()).toEqual({ max: 32_768, current: 3518 });
-  expect((await lay({ loadavg: 'torn' })).tasks().current).toBeUndefined();
+  expect((await writeFiles({ loadavg: 'torn' })).tasks().current).toBeUndefined();
 });
 
-test('descriptors and sockets of a process, and one that has gone', async () => {
-  const reader = await lay({
+test('counts descriptors and sockets of a process, and none of one that has ended', async () => {
+  const reader = await writeFiles({
     '42/limits':
       'Limit  Soft Limit Hard Limit Units\nMax open files            1024                 4096   files\n',
     '42/fd/.keep': '',
   });
-  await rm(join(made, '42/fd/.keep'));
-  await symlink('socket:[1]', join(made, '42/fd/0'));
-  await symlink('/dev/null', join(made, '42/fd/1'));
+  await rm(join(dir, '42/fd/.keep'));
+  await symlink('socket:[1]', join(dir, '42/fd/0'));
+  await symlink('/dev/null', join(dir, '42/fd/1'));
   expect([reader.processDetails(42), reader.softOpenFiles(42)]).toEqual([
     { descriptors: 2, sockets: 1 },
     1024,
@@ -76,28 +76,32 @@ test('descriptors and sockets of a process, and one that has gone', async () => 
   ]);
 });
 
-describe('the own cgroup', () => {
+describe('ownCgroup', () => {
   test.each([
     ['v1, unified', 1, '3:cpu,cpuacct:/a\n2:memory:/a\n', '/a'],
-    ['v1, controllers that disagree', 1, '3:cpu:/a\n2:memory:/b\n', undefined],
+    ['v1, different controllers', 1, '3:cpu:/a\n2:memory:/b\n', undefined],
     ['v2', 2, '0::/system.slice/kubelet.service\n', '/system.slice/kubelet.service'],
   ] as const)('%s', async (_, version, text, path) =>
-    expect((await lay({ 'self/cgroup': text })).ownCgroup(version)).toBe(path),
+    expect((await writeFiles({ 'self/cgroup': text })).ownCgroup(version)).toBe(path),
   );
 });
 
-test('files of a directory, without what lies below', async () => {
-  const reader = await lay({ 'logs/0.log': 'x'.repeat(5000), 'logs/1.log': '', 'logs/below/2.log': 'x' });
-  expect(await reader.filesIn(join(made, 'logs'))).toMatchObject({ inodes: 2 });
-  expect((await reader.filesIn(join(made, 'logs')))?.bytes).toBeGreaterThanOrEqual(5000);
-  expect(await reader.filesIn(join(made, 'gone'))).toBeUndefined();
-  expect([await reader.file(join(made, 'logs/1.log')), await reader.file(join(made, 'gone'))]).toEqual([
+test('measures the files of a directory, without its sub-directories', async () => {
+  const reader = await writeFiles({
+    'logs/0.log': 'x'.repeat(5000),
+    'logs/1.log': '',
+    'logs/below/2.log': 'x',
+  });
+  expect(await reader.filesIn(join(dir, 'logs'))).toMatchObject({ inodes: 2 });
+  expect((await reader.filesIn(join(dir, 'logs')))?.bytes).toBeGreaterThanOrEqual(5000);
+  expect(await reader.filesIn(join(dir, 'gone'))).toBeUndefined();
+  expect([await reader.file(join(dir, 'logs/1.log')), await reader.file(join(dir, 'gone'))]).toEqual([
     { bytes: 0, inodes: 1 },
     undefined,
   ]);
 });
 
-test('devices once, at the shortest mount point', () => {
+test('lists each device once, at its shortest mount point', () => {
   const table = [
     '27 1 254:0 / /data rw - ext4 /dev/vda rw',
     '28 1 254:0 / / rw - ext4 /dev/vda rw',
@@ -107,7 +111,7 @@ test('devices once, at the shortest mount point', () => {
   expect(deviceMounts(table)).toEqual([{ device: '/dev/vda', numbers: '254:0', mountPoint: '/' }]);
 });
 
-test('this machine and this process, as they are', async () => {
+test('reads this machine and this process', async () => {
   const files = new KernelFiles();
   const reader = new HostReader({ files });
   expect((await reader.topology()).cores).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
-// Reads what the machine itself and its processes use. Upstream: cadvisor's machine, fs and libcontainer packages and
-// pkg/kubelet/stats/pidlimit. Holds no state. Invariant: a process that ends while it is looked at has nothing.
+// Reads the resource usage of the machine and its processes. Upstream: cadvisor's machine, fs and libcontainer packages and
+// pkg/kubelet/stats/pidlimit. Holds no state. Invariant: a process that ends during the read yields empty values, not an error.
 import { lstat, readdir } from 'node:fs/promises';
 import type {
   CpuTopology,
@@ -19,12 +19,12 @@ import type { KernelFiles } from './kernel-files.ts';
 import { deviceMounts } from './mounted-devices.ts';
 
 const blockBytes = 512;
-/** Descriptors whose kind is looked up, of one process: one that holds more is not counted to the last socket. */
-const mostLinks = 10_000;
+/** Descriptors per process that are checked for being a socket. Sockets beyond are not counted. */
+const maxLinks = 10_000;
 
 interface HostReaderOptions {
   readonly files: KernelFiles;
-  /** Where the kernel shows its processes. */
+  /** The mount point of procfs. */
   readonly proc?: string;
 }
 
@@ -37,12 +37,12 @@ export class HostReader {
     this.#proc = proc;
   }
 
-  /** As a process sees them: those of its network namespace. Without one, the machine's own. */
+  /** The interfaces of a process's network namespace; without a PID, of the host. */
   interfaces(pid?: number): readonly InterfaceUsage[] {
     return parseInterfaces(this.#files.text(`${this.#proc}/${pid ?? 'self'}/net/dev`) ?? '');
   }
 
-  /** The one by which the default route leaves. */
+  /** The interface of the default route. */
   defaultInterface(): string | undefined {
     return defaultInterface(this.#files.text(`${this.#proc}/net/route`) ?? '');
   }
@@ -63,10 +63,10 @@ export class HostReader {
     const names = this.#files.names(directory);
     const isSocket = (name: string): boolean =>
       this.#files.link(`${directory}/${name}`)?.startsWith('socket:') === true;
-    return { descriptors: names.length, sockets: names.slice(0, mostLinks).filter(isSocket).length };
+    return { descriptors: names.length, sockets: names.slice(0, maxLinks).filter(isSocket).length };
   }
 
-  /** The cgroup of this process; undefined where its controllers disagree. */
+  /** The cgroup of this process; undefined if its cpu and memory controllers differ. */
   ownCgroup(version: 1 | 2): string | undefined {
     const text = this.#files.text(`${this.#proc}/self/cgroup`) ?? '';
     const pathOf = (controller: string): string | undefined =>
@@ -88,7 +88,7 @@ export class HostReader {
     return fileSystemSpace(path);
   }
 
-  /** Each device once, also when it is mounted several times. */
+  /** Each device once, even if it is mounted several times. */
   async deviceFileSystems(): Promise<readonly DeviceFileSystem[]> {
     const disks = parseDisks(this.#files.text(`${this.#proc}/diskstats`) ?? '');
     const mounts = deviceMounts(this.#files.text(`${this.#proc}/self/mountinfo`) ?? '');
@@ -104,7 +104,7 @@ export class HostReader {
     return found.flat();
   }
 
-  /** Of the files that lie in a directory; undefined when it is not there. */
+  /** The usage of the files directly in a directory; undefined if it does not exist. */
   async filesIn(directory: string): Promise<FilesUsage | undefined> {
     try {
       const entries = await readdir(directory, { withFileTypes: true });
@@ -113,10 +113,10 @@ export class HostReader {
           .filter((entry) => !entry.isDirectory())
           .map(({ name }) => lstat(`${directory}/${name}`).catch(() => undefined)),
       );
-      const there = stats.filter((stat) => stat !== undefined);
+      const existing = stats.filter((stat) => stat !== undefined);
       return {
-        bytes: there.reduce((sum, { blocks }) => sum + blocks * blockBytes, 0),
-        inodes: there.length,
+        bytes: existing.reduce((sum, { blocks }) => sum + blocks * blockBytes, 0),
+        inodes: existing.length,
       };
     } catch (err) {
       if (errorCode(err) === 'ENOENT') return undefined;
@@ -124,7 +124,7 @@ export class HostReader {
     }
   }
 
-  /** One file; undefined when it is not there. */
+  /** The usage of one file; undefined if it does not exist. */
   async file(path: string): Promise<FilesUsage | undefined> {
     try {
       return { bytes: (await lstat(path)).blocks * blockBytes, inodes: 1 };
@@ -134,7 +134,7 @@ export class HostReader {
     }
   }
 
-  /** The soft limit of open files; -1: unlimited; undefined: unknown. */
+  /** The soft limit of open files; -1 if unlimited, undefined if unknown. */
   softOpenFiles(pid: number): number | undefined {
     const limits = this.#files.text(`${this.#proc}/${pid}/limits`) ?? '';
     const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1];

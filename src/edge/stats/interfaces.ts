@@ -1,7 +1,8 @@
-// What went over network interfaces, as /proc/<pid>/net/dev tells it. Upstream: cadvisor's container/libcontainer (scanInterfaceStats).
+// Parses the counters of network interfaces in /proc/<pid>/net/dev. Upstream: scanInterfaceStats in cadvisor's
+// container/libcontainer.
 import type { InterfaceUsage } from '../../api/ports/host-usage.ts';
 
-/** Not shown: loopback, and the machine's ends of other namespaces' links, which are counted there. */
+/** Prefixes that are skipped: loopback, and the host ends of veth pairs, which are counted in their network namespace. */
 const ignored = ['lo', 'veth', 'docker', 'nerdctl'];
 
 export function parseInterfaces(text: string): readonly InterfaceUsage[] {

@@ -5,59 +5,59 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fieldOf, KernelFiles } from './kernel-files.ts';
 
-let made: string;
+let dir: string;
 beforeAll(async () => {
-  made = await mkdtemp(join(tmpdir(), 'kernel-files-'));
-  await mkdir(join(made, 'below'));
-  await writeFile(join(made, 'number'), '42\n');
-  await writeFile(join(made, 'max'), 'max\n');
-  await writeFile(join(made, 'long'), `${'x'.repeat(200_000)}\n`);
+  dir = await mkdtemp(join(tmpdir(), 'kernel-files-'));
+  await mkdir(join(dir, 'below'));
+  await writeFile(join(dir, 'number'), '42\n');
+  await writeFile(join(dir, 'max'), 'max\n');
+  await writeFile(join(dir, 'long'), `${'x'.repeat(200_000)}\n`);
 });
-afterAll(() => rm(made, { recursive: true }));
+afterAll(() => rm(dir, { recursive: true }));
 
 function watched() {
-  const told: string[] = [];
-  return { told, files: new KernelFiles({ onUnreadable: (path) => void told.push(path) }) };
+  const reported: string[] = [];
+  return { reported, files: new KernelFiles({ onUnreadable: (path) => void reported.push(path) }) };
 }
 
-test('texts of any length, numbers, no limit, names of directories', () => {
-  const { files, told } = watched();
-  expect(files.text(join(made, 'long'))).toHaveLength(200_001);
-  expect(files.number(join(made, 'number'))).toBe(42);
-  expect(files.number(join(made, 'max'))).toBe(Number.POSITIVE_INFINITY);
-  expect(files.directories(made)).toEqual(['below']);
-  expect(told).toEqual([]);
+test('reads texts of any length, numbers, max and the names of directories', () => {
+  const { files, reported } = watched();
+  expect(files.text(join(dir, 'long'))).toHaveLength(200_001);
+  expect(files.number(join(dir, 'number'))).toBe(42);
+  expect(files.number(join(dir, 'max'))).toBe(Number.POSITIVE_INFINITY);
+  expect(files.directories(dir)).toEqual(['below']);
+  expect(reported).toEqual([]);
 });
 
-test('what is not there is undefined, and no fault', () => {
-  const { files, told } = watched();
+test('returns undefined for missing files without reporting them', () => {
+  const { files, reported } = watched();
   expect([
-    files.text(join(made, 'gone')),
-    files.number(join(made, 'number', 'gone')),
-    files.modifiedAtMs(join(made, 'gone')),
-    files.link(join(made, 'gone')),
+    files.text(join(dir, 'gone')),
+    files.number(join(dir, 'number', 'gone')),
+    files.modifiedAtMs(join(dir, 'gone')),
+    files.link(join(dir, 'gone')),
   ]).toEqual([undefined, undefined, undefined, undefined]);
-  expect([...files.directories(join(made, 'gone')), ...files.names('/proc/0/fd')]).toEqual([]);
-  expect(told).toEqual([]);
+  expect([...files.directories(join(dir, 'gone')), ...files.names('/proc/0/fd')]).toEqual([]);
+  expect(reported).toEqual([]);
 });
 
-test('what is there and cannot be read is told of', () => {
-  const { files, told } = watched();
-  // A directory cannot be read as a file, whoever asks.
-  expect(files.text(made)).toBeUndefined();
-  expect(told).toEqual([made]);
+test('reports a file that exists but cannot be read', () => {
+  const { files, reported } = watched();
+  // A directory cannot be read as a file, not even by root.
+  expect(files.text(dir)).toBeUndefined();
+  expect(reported).toEqual([dir]);
 });
 
-test('no descriptor stays open, whatever happens', async () => {
+test('leaves no descriptor open', async () => {
   const { files } = watched();
   const open = (): number => readdirSync('/proc/self/fd').length;
-  await chmod(join(made, 'number'), 0o644);
-  files.text(made);
+  await chmod(join(dir, 'number'), 0o644);
+  files.text(dir);
   const before = open();
   for (let count = 0; count < 50; count++) {
-    files.text(made);
-    files.text(join(made, 'number'));
-    files.text(join(made, 'gone'));
+    files.text(dir);
+    files.text(join(dir, 'number'));
+    files.text(join(dir, 'gone'));
   }
   expect(open()).toBe(before);
 });

@@ -1,15 +1,15 @@
-// Reads the small tables that the kernel shows as files, in /proc and /sys. Invariants: a file that is not there (any more) is
-// undefined, never an error; one that is there and cannot be read is told of, and undefined too; no descriptor stays open.
-// They are read synchronously: the kernel writes them from memory, and a trip through the thread pool costs more time of
-// the event loop than the read. Who reads many of them pauses in between.
+// Reads small kernel files in /proc and /sys. Invariants: a missing file is undefined, never an error; an unreadable one is
+// undefined and reported; no descriptor stays open.
+// The reads are synchronous: the kernel generates the files from memory, and a trip through the thread pool costs more time of
+// the event loop than the read. A caller that reads many of them pauses in between.
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 const bufferBytes = 64 * 1024;
-/** The kernel fills pages with whole records: less than half a page is the end, and asking again is spared. */
+/** The kernel fills pages with whole records: less than half a page is the end of the file, and another read is not needed. */
 const shortBytes = 2048;
 
-/** What the kernel says of something that went away, or that this kernel does not have. */
+/** The error codes for a file that disappeared or that this kernel does not have. */
 const absent: ReadonlySet<string> = new Set([
   'ENOENT',
   'ENODEV',
@@ -19,11 +19,11 @@ const absent: ReadonlySet<string> = new Set([
   'ENOTSUP',
 ]);
 
-/** Processes of others may be closed to a kubelet that is confined. */
+/** A confined kubelet may not be allowed to inspect other processes. */
 const foreign: ReadonlySet<string> = new Set([...absent, 'EACCES', 'EPERM']);
 
 interface KernelFilesOptions {
-  /** Told of what is there and cannot be read. */
+  /** Called for a file that exists but cannot be read. */
   readonly onUnreadable?: (path: string, err: unknown) => void;
 }
 
@@ -53,13 +53,13 @@ export class KernelFiles {
     return text === 'max' ? Number.POSITIVE_INFINITY : Number(text);
   }
 
-  /** Names of the directories in a directory. */
+  /** Names of the sub-directories. */
   directories(path: string): readonly string[] {
     const entries = this.#try(path, () => readdirSync(path, { withFileTypes: true })) ?? [];
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
   }
 
-  /** Names in a directory of a process; one that is none of ours to look at has none. */
+  /** Names in a directory of a process; none if the kubelet may not inspect the process. */
   names(path: string): readonly string[] {
     return this.#try(path, () => readdirSync(path), foreign) ?? [];
   }
@@ -81,9 +81,9 @@ export class KernelFiles {
     }
   }
 
-  #try<T>(path: string, look: () => T, expected: ReadonlySet<string> = absent): T | undefined {
+  #try<T>(path: string, read: () => T, expected: ReadonlySet<string> = absent): T | undefined {
     try {
-      return look();
+      return read();
     } catch (err) {
       if (!expected.has(errorCode(err) ?? '')) this.#onUnreadable(path, err);
       return undefined;
@@ -91,7 +91,7 @@ export class KernelFiles {
   }
 }
 
-/** The number after `key ` at the beginning of a line. */
+/** The number after `key ` at the start of a line. */
 export function fieldOf(text: string, key: string): number | undefined {
   const at = text.startsWith(`${key} `) ? 0 : text.indexOf(`\n${key} `) + 1;
   if (at === 0 && !text.startsWith(`${key} `)) return undefined;

@@ -1,4 +1,4 @@
-// The devices that hold file systems of this machine. Upstream: cadvisor's fs package (partitions).
+// Lists the devices with mounted file systems. Upstream: cadvisor's fs package (partitions).
 
 interface DeviceMount {
   readonly device: string;
@@ -7,7 +7,7 @@ interface DeviceMount {
   readonly mountPoint: string;
 }
 
-/** Each device once, at the shortest of its mount points: others lie in it. */
+/** Each device once, at its shortest mount point. */
 export function deviceMounts(mountinfo: string): readonly DeviceMount[] {
   const found = new Map<string, DeviceMount>();
   for (const line of mountinfo.split('\n')) {

@@ -1,6 +1,6 @@
-// What this process itself uses, and how its event loop and its memory do. Upstream: the process collector of
-// prometheus/client_golang; Node's own figures stand in for Go's.
-// Invariant: nothing is watched before somebody has asked once.
+// Resource usage of this process, its event loop and its heap. Upstream: the process collector of prometheus/client_golang;
+// Node's figures replace Go's.
+// Invariant: nothing is monitored before the first read.
 import {
   type IntervalHistogram,
   monitorEventLoopDelay,
@@ -12,12 +12,12 @@ import type { KernelFiles } from './kernel-files.ts';
 
 const pageBytes = 4096;
 const ticksPerSecond = 100;
-/** What Go shows for no limit: the largest unsigned number. */
+/** Go reports no limit as the largest unsigned number. */
 const unlimited = 2 ** 64;
-/** How often the loop is looked at, once somebody wants to know. */
+/** Sampling interval of the event loop, after the first read. */
 const delayResolutionMs = 50;
 
-/** By the numbers that V8 gives them. */
+/** By V8's numbers. */
 const gcKinds: Readonly<Record<number, string>> = { 1: 'minor', 4: 'major', 8: 'incremental', 16: 'weakcb' };
 
 interface GcEntry {
@@ -37,7 +37,7 @@ export class OwnProcess {
   }
 
   read(): ProcessFigures {
-    // What comes after the name, which may hold anything but a closing parenthesis.
+    // The fields after the process name, which may contain anything except a closing parenthesis.
     const stat = (this.#files.text('/proc/self/stat') ?? '').split(') ').at(-1)?.split(' ') ?? [];
     const bootSeconds = Number(/^btime (\d+)$/m.exec(this.#files.text('/proc/stat') ?? '')?.[1] ?? 0);
     const { heapTotal, heapUsed, external } = process.memoryUsage();
@@ -50,7 +50,7 @@ export class OwnProcess {
       residentBytes: Number(stat[21] ?? 0) * pageBytes,
       virtualBytes: Number(stat[20] ?? 0),
       virtualMaxBytes: this.#limit('Max address space'),
-      // Without the one by which they are counted.
+      // Without the descriptor of the directory being read.
       openFiles: Math.max(this.#files.names('/proc/self/fd').length - 1, 0),
       maxFiles: this.#limit('Max open files'),
       startedAtSeconds: bootSeconds + Number(stat[19] ?? 0) / ticksPerSecond,
@@ -64,12 +64,12 @@ export class OwnProcess {
     };
   }
 
-  /** Tells of each garbage collection from now on. */
-  watchCollections(seen: (kind: string, seconds: number) => void): void {
+  /** Reports each garbage collection from now on. */
+  watchCollections(observe: (kind: string, seconds: number) => void): void {
     if (this.#collections !== undefined) return;
     this.#collections = new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as readonly GcEntry[])
-        seen(gcKinds[entry.detail?.kind ?? 0] ?? 'other', entry.duration / 1000);
+        observe(gcKinds[entry.detail?.kind ?? 0] ?? 'other', entry.duration / 1000);
     });
     this.#collections.observe({ entryTypes: ['gc'] });
   }
@@ -88,7 +88,7 @@ export class OwnProcess {
       this.#delay.enable();
       return undefined;
     }
-    // The figures are the length of whole rounds: what is over the resolution is the delay.
+    // The histogram has the duration of whole intervals. The excess over the resolution is the delay.
     const seconds = (nanoseconds: number): number =>
       Number.isFinite(nanoseconds) ? Math.max(nanoseconds / 1e9 - delayResolutionMs / 1000, 0) : 0;
     const figures = {
@@ -108,7 +108,7 @@ export class OwnProcess {
     return soft === undefined || soft === 'unlimited' ? unlimited : Number(soft);
   }
 
-  /** Of the network namespace this process is in, as Go's client tells it. */
+  /** Bytes received and sent in the network namespace of this process, as Go's client reports them. */
   #octets(): readonly [number, number] {
     const [names, values] = (this.#files.text('/proc/self/net/netstat') ?? '')
       .split('\n')

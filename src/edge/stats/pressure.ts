@@ -1,5 +1,5 @@
-// Reads pressure stall information. On a machine whose controllers are on v1, the unified hierarchy beside it still has it, as
-// runtimes put their processes there too. Upstream: opencontainers/cgroups/fs2/psi.go.
+// Reads pressure stall information. On a machine with v1 controllers the unified hierarchy beside it has it too, since
+// runtimes put their processes there as well. Upstream: opencontainers/cgroups/fs2/psi.go.
 import type { CgroupUsage, Pressure, PressureLine } from '../../api/ports/cgroup-usage.ts';
 import type { KernelFiles } from './kernel-files.ts';
 
@@ -9,7 +9,7 @@ function parsePressure(text: string): Pressure {
   return { some: lineOf(text, 'some'), full: lineOf(text, 'full') };
 }
 
-/** `directory` on v2; undefined where the kernel has none for it. */
+/** `directory` is a cgroup on v2. Undefined if the kernel has no pressure files for it. */
 export function readPressure(files: KernelFiles, directory: string): CgroupUsage['pressure'] {
   const cpu = files.text(`${directory}/cpu.pressure`);
   if (cpu === undefined) return undefined;
@@ -20,7 +20,7 @@ export function readPressure(files: KernelFiles, directory: string): CgroupUsage
   };
 }
 
-/** Of the whole machine. */
+/** The pressure of the whole machine. */
 export function readMachinePressure(
   files: KernelFiles,
   directory = '/proc/pressure',

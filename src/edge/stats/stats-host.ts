@@ -1,4 +1,4 @@
-// What stats are read from on a real machine: its control groups, itself, and this process.
+// The sources of statistics on a real machine: its cgroups, the host and this process.
 import type { CgroupReader } from '../../api/ports/cgroup-usage.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Hierarchies } from '../cgroup/hierarchies.ts';
@@ -30,9 +30,9 @@ export function statsHost(
     cgroups: readerOf(hierarchies, common),
     host: new HostReader({ files }),
     own: new OwnProcess(files),
-    /** Of the whole machine, when it was started. */
+    /** The boot time of the machine. */
     bootedAtMs: Number(/^btime (\d+)$/m.exec(files.text('/proc/stat') ?? '')?.[1] ?? 0) * 1000,
-    /** Lets everything else have its turn. */
+    /** Yields to the event loop. */
     pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
   };
 }

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { giveBackMemory } from './give-back-memory.ts';
+import { trimMemory } from './trim-memory.ts';
 
-test('what nobody holds is collected, and again the next time', async () => {
+test('collects unreferenced objects at every call', async () => {
   for (let round = 0; round < 2; round++) {
     const weak = new WeakRef({ round });
-    // What a turn of the loop has looked at is kept until its end.
+    // A WeakRef keeps its target alive until the end of the turn that created it.
     await setImmediate();
-    giveBackMemory();
+    trimMemory();
     expect(weak.deref()).toBeUndefined();
   }
 });
