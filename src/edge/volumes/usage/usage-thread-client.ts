@@ -2,6 +2,7 @@
 // starts on demand and ends when idle; it measures a few trees in turn, and the queue is bounded; every call settles whatever
 // happens to the thread, and at once when aborted; a hanging file system fails only its own measurement and leaves an abandoned
 // thread behind, of which there may be only a few.
+import { setMaxListeners } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { DiskUsage } from '../../../api/ports/volume-host.ts';
 import { KubeletError } from '../../../base/errors.ts';
@@ -84,6 +85,8 @@ export class UsageThread {
         isSettled: false,
         cancelling: undefined,
       };
+      // The volumes of a pod are measured under one deadline, and a pod may have many.
+      setMaxListeners(0, signal);
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiting.push(job);
       this.#dispatch();
