@@ -57,15 +57,15 @@ export function hasLiveOwner(dir: string): boolean {
 }
 
 /** Creates the directory with its owner file in one step; false if the directory or the name is taken. */
-export function claim(ground: RigWorkspace): boolean {
-  if (existsSync(ground.dir) || isNetworkTaken(ground)) return false;
-  const parent = dirname(ground.dir);
+export function claim(workspace: RigWorkspace): boolean {
+  if (existsSync(workspace.dir) || isNetworkTaken(workspace)) return false;
+  const parent = dirname(workspace.dir);
   mkdirSync(parent, { recursive: true });
   const fresh = mkdtempSync(join(parent, incomplete));
   writeFileSync(join(fresh, ownerFile(self())), '');
-  writeFileSync(join(fresh, 'ground.json'), JSON.stringify(ground));
+  writeFileSync(join(fresh, 'workspace.json'), JSON.stringify(workspace));
   try {
-    renameSync(fresh, ground.dir);
+    renameSync(fresh, workspace.dir);
     return true;
   } catch {
     rmSync(fresh, { recursive: true });
@@ -73,11 +73,11 @@ export function claim(ground: RigWorkspace): boolean {
   }
 }
 
-function isNetworkTaken(ground: RigWorkspace): boolean {
+function isNetworkTaken(workspace: RigWorkspace): boolean {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   return (
-    existsSync(join('/sys/class/net', ground.name)) ||
-    addresses.some((one) => one.address.startsWith(`${ground.prefix}.`))
+    existsSync(join('/sys/class/net', workspace.name)) ||
+    addresses.some((one) => one.address.startsWith(`${workspace.prefix}.`))
   );
 }
 
@@ -87,7 +87,7 @@ export function takeOver(dir: string): RigWorkspace | undefined {
   if (owner === undefined || isAlive(owner)) return undefined;
   try {
     renameSync(join(dir, ownerFile(owner)), join(dir, ownerFile(self())));
-    return JSON.parse(readFileSync(join(dir, 'ground.json'), 'utf8')) as RigWorkspace;
+    return JSON.parse(readFileSync(join(dir, 'workspace.json'), 'utf8')) as RigWorkspace;
   } catch {
     return undefined;
   }
@@ -96,8 +96,8 @@ export function takeOver(dir: string): RigWorkspace | undefined {
 /** Claims a free workspace for a rig of this process. */
 export function claimWorkspace(): RigWorkspace {
   for (let n = 0; n < workspaceCount; n++) {
-    const ground = { dir: join(rigFolder, `krig-${n}`), name: `krig${n}`, prefix: `10.213.${n}` };
-    if (claim(ground)) return ground;
+    const workspace = { dir: join(rigFolder, `krig-${n}`), name: `krig${n}`, prefix: `10.213.${n}` };
+    if (claim(workspace)) return workspace;
   }
   throw new Error(`all ${workspaceCount} rigs of this machine are in use`);
 }

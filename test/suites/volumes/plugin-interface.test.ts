@@ -23,7 +23,7 @@ let clock: FakeClock;
 let host: FakeVolumeHost;
 let objects: FakePodObjects;
 let events: EventText[];
-let room: Volumes;
+let volumes: Volumes;
 let driverCalls: string[];
 /** The next staging of the driver waits for this. */
 let driver: () => Promise<void>;
@@ -120,22 +120,23 @@ function podUsing(uid: string, how: 'mount' | 'device', name = 'pv', readOnly = 
 
 const mounted = async (pod: Pod): Promise<string> =>
   await clock.until(
-    room.manager.mount(pod, signal).then(
+    volumes.manager.mount(pod, signal).then(
       () => 'mounted',
       (err: KubeletError) => err.message,
     ),
   );
-const ended = async (pod: Pod): Promise<void> => await clock.until(room.manager.unmount(podUid(pod), signal));
+const ended = async (pod: Pod): Promise<void> =>
+  await clock.until(volumes.manager.unmount(podUid(pod), signal));
 const given = async (pod: Pod): Promise<readonly object[]> => {
   const [container = aContainer()] = pod.spec?.containers ?? [];
   const options = { expand: (text: string) => text };
-  return (await room.manager.containerMounts(pod, container, options, signal)).devices;
+  return (await volumes.manager.containerMounts(pod, container, options, signal)).devices;
 };
 
 describe('a plugin with all capabilities', () => {
   const driven = { flexVolume: { driver: 'driven' } };
   beforeEach(() => {
-    room = begin([drivenPlugin()]);
+    volumes = begin([drivenPlugin()]);
   });
 
   test('is staged once, published to each pod, and unstaged after the last', async () => {
@@ -189,18 +190,18 @@ describe('a plugin with all capabilities', () => {
     driver = () => Promise.reject(new KubeletError('unavailable', 'NotAttached', 'not attached yet'));
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount', 'other')];
     expect(await mounted(one)).toContain('not attached yet');
-    expect(room.manager.inUse()).toEqual(['example.com/driven^handle-of-pv']);
+    expect(volumes.manager.inUse()).toEqual(['example.com/driven^handle-of-pv']);
     driver = () => Promise.resolve();
     await clock.advance(500);
     await mounted(one);
     await mounted(two);
-    expect(room.manager.inUse()).toEqual([
+    expect(volumes.manager.inUse()).toEqual([
       'example.com/driven^handle-of-other',
       'example.com/driven^handle-of-pv',
     ]);
     await ended(one);
     await ended(two);
-    expect(room.manager.inUse()).toEqual([]);
+    expect(volumes.manager.inUse()).toEqual([]);
   });
 
   test('a hung staging delays only its pods, which can still end', async () => {
@@ -208,7 +209,7 @@ describe('a plugin with all capabilities', () => {
     bound(driven, 'other');
     driver = () => new Promise(() => undefined);
     const hanging = podUsing('one', 'mount');
-    void room.manager.mount(hanging, signal).catch(() => undefined);
+    void volumes.manager.mount(hanging, signal).catch(() => undefined);
     await clock.advance(10);
     driver = () => Promise.resolve();
     expect(await mounted(podUsing('two', 'mount', 'other'))).toBe('mounted');
@@ -221,7 +222,7 @@ describe('a plugin with all capabilities', () => {
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
     await mounted(one);
     await mounted(two);
-    room = begin([drivenPlugin()]);
+    volumes = begin([drivenPlugin()]);
     await mounted(one);
     await ended(one);
     // The next kubelet does not know the other pod yet, but its directory exists.
@@ -237,7 +238,7 @@ describe('a plugin with all capabilities', () => {
     await host.makeDirectory(`${staged}/handle-of-pv`);
     bound(driven, 'used');
     await mounted(podUsing('one', 'mount', 'used'));
-    for (const component of room.components) await startComponent(component, signal);
+    for (const component of volumes.components) await startComponent(component, signal);
     await clock.advance(31_000);
     expect(driverCalls).toEqual(['stage handle-of-used', 'publish used', 'unstage handle-of-pv']);
   });
@@ -272,7 +273,7 @@ describe('a plugin with all capabilities', () => {
 describe('local block devices', () => {
   const target = '/root/plugins/kubernetes.io/local-volume/mounts/pv';
   beforeEach(() => {
-    room = begin();
+    volumes = begin();
     host.entries.set('/dev/vdb', 'block-device');
     host.entries.set('/etc/file', 'file');
   });

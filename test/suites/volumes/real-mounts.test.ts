@@ -28,38 +28,38 @@ import { testVolumes } from '../../simulate/test-volumes.ts';
 describe.runIf(canMount)('volumes on disk (root needed)', () => {
   const signal = new AbortController().signal;
   setMaxListeners(0, signal);
-  let ground: MountDirectory;
+  let mountDir: MountDirectory;
   let objects: FakePodObjects;
-  let room: Volumes;
+  let volumes: Volumes;
   let stop: AbortController;
   let stopped: readonly Promise<void>[];
 
   beforeEach(async () => {
-    ground = await mountDirectory();
+    mountDir = await mountDirectory();
     objects = new FakePodObjects();
     stop = new AbortController();
-    room = testVolumes({
-      rootDir: ground.directory,
+    volumes = testVolumes({
+      rootDir: mountDir.directory,
       host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),
       objects,
       clock: realClock,
     });
     const started = await Promise.all(
-      room.components.map((component) => startComponent(component, stop.signal)),
+      volumes.components.map((component) => startComponent(component, stop.signal)),
     );
     stopped = started.map((each) => each.stopped);
   });
   afterEach(async () => {
     stop.abort();
     await Promise.all(stopped);
-    await ground.clear();
+    await mountDir.clear();
   });
 
   const given = async (pod: Pod): Promise<readonly string[]> => {
     const [container = aContainer()] = pod.spec?.containers ?? [];
     const options = { expand: (text: string) => text };
-    const { mounts } = await room.manager.containerMounts(pod, container, options, signal);
-    return mounts.map(({ hostPath }) => hostPath?.slice(ground.podsDir.length + 1) ?? '');
+    const { mounts } = await volumes.manager.containerMounts(pod, container, options, signal);
+    return mounts.map(({ hostPath }) => hostPath?.slice(mountDir.podsDir.length + 1) ?? '');
   };
   const mounting = (volumeMounts: Container['volumeMounts']) => [
     aContainer({ volumeMounts: volumeMounts ?? [] }),
@@ -67,7 +67,7 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
 
   /** The layout that the Go kubelet v1.34.11 leaves; its timestamped directories end with a number. */
   function leaveAsUpstream(uid: string): void {
-    const dir = join(ground.podsDir, uid);
+    const dir = join(mountDir.podsDir, uid);
     const mount = (...args: readonly string[]): unknown => execFileSync('mount', args);
     const volume = (plugin: string, name: string): string => {
       const path = join(dir, `volumes/kubernetes.io~${plugin}`, name);
@@ -128,8 +128,8 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
         { name: 'config', mountPath: '/config' },
       ]),
     });
-    const before = await ground.mounts();
-    await room.manager.mount(pod, signal);
+    const before = await mountDir.mounts();
+    await volumes.manager.mount(pod, signal);
     expect(await given(pod)).toEqual([
       'u/volumes/kubernetes.io~empty-dir/empty',
       'u/volume-subpaths/empty/c/1',
@@ -137,17 +137,19 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
       'u/volumes/kubernetes.io~empty-dir/memory',
       'u/volumes/kubernetes.io~configmap/config',
     ]);
-    expect(await ground.mounts()).toEqual(before);
-    const text = (path: string): string => readFileSync(join(ground.podsDir, 'u', path), 'utf8');
+    expect(await mountDir.mounts()).toEqual(before);
+    const text = (path: string): string => readFileSync(join(mountDir.podsDir, 'u', path), 'utf8');
     expect(text('volume-subpaths/empty/c/1/kept')).toBe('kept');
     expect(text('volumes/kubernetes.io~empty-dir/memory/kept')).toBe('kept');
     expect(text('volumes/kubernetes.io~configmap/config/k')).toBe('new');
-    expect(readdirSync(join(ground.podsDir, 'u/volumes/kubernetes.io~configmap/config'))).not.toContain(
+    expect(readdirSync(join(mountDir.podsDir, 'u/volumes/kubernetes.io~configmap/config'))).not.toContain(
       '..2026_11_17_03_09_37.1234567890',
     );
-    await room.manager.unmount(podUid(pod), signal);
-    expect(await ground.mounts()).toEqual([]);
-    const left = ['volumes', 'volume-subpaths'].filter((name) => existsSync(join(ground.podsDir, 'u', name)));
+    await volumes.manager.unmount(podUid(pod), signal);
+    expect(await mountDir.mounts()).toEqual([]);
+    const left = ['volumes', 'volume-subpaths'].filter((name) =>
+      existsSync(join(mountDir.podsDir, 'u', name)),
+    );
     expect(left).toEqual([]);
   });
 
@@ -165,15 +167,15 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
     const pods = Array.from({ length: 200 }, (_, at) =>
       aPod({ name: `p${at}`, volumes: kinds, containers, serviceAccountName: 'sa' }),
     );
-    await Promise.all(pods.map((pod) => room.manager.mount(pod, signal)));
-    const mounts = await ground.mounts();
+    await Promise.all(pods.map((pod) => volumes.manager.mount(pod, signal)));
+    const mounts = await mountDir.mounts();
     expect([mounts.length, new Set(mounts).size]).toEqual([600, 600]);
     const token = 'pods/uid-p199/volumes/kubernetes.io~projected/token/token';
-    expect(readFileSync(join(ground.directory, token), 'utf8')).toBe('token-1');
-    await Promise.all(pods.map((pod) => room.manager.unmount(podUid(pod), signal)));
-    expect(await ground.mounts()).toEqual([]);
-    const left = pods.flatMap(({ metadata }) => readdirSync(join(ground.podsDir, metadata?.uid ?? '')));
+    expect(readFileSync(join(mountDir.directory, token), 'utf8')).toBe('token-1');
+    await Promise.all(pods.map((pod) => volumes.manager.unmount(podUid(pod), signal)));
+    expect(await mountDir.mounts()).toEqual([]);
+    const left = pods.flatMap(({ metadata }) => readdirSync(join(mountDir.podsDir, metadata?.uid ?? '')));
     expect(new Set(left)).toEqual(new Set(['plugins']));
-    expect(room.mounts.pods()).toEqual([]);
+    expect(volumes.mounts.pods()).toEqual([]);
   }, 120_000);
 });
