@@ -13,8 +13,7 @@
 bin := node_modules/.bin
 script := node tools/run-ts.mjs
 parallel := $(MAKE) --no-print-directory -j2 -k --output-sync=target
-# language and readmes join this list when every folder passes them.
-static_checks := types lint format layers exports regexes drift
+static_checks := types lint format layers exports language readmes regexes drift
 
 run: build
 	@$(script) tools/run.ts
