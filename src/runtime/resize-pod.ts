@@ -53,7 +53,7 @@ async function resize(deps: ResizeDeps, context: SyncContext, action: ResizePod)
   const { pod } = context;
   // Otherwise a kubelet that is killed now would find containers larger than their checkpointed allocation.
   await deps.records.resizes?.saved();
-  const wanted = cgroups?.wanted(pod) ?? {};
+  const wanted = cgroups?.desiredAmounts(pod) ?? {};
   const before = (await cgroups?.amounts(pod)) ?? {};
   const current = new Map([...action.memory, ...action.cpu].map((each) => [each.name, each.current]));
   if (action.memory.length > 0 || action.restarts) {

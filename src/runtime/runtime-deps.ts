@@ -76,7 +76,7 @@ interface RuntimeCgroups {
   /** Creates the pod's cgroup, or updates it to the pod's spec. Called before the sandbox is created. */
   ensure(pod: Pod, signal: AbortSignal): Promise<void>;
   /** The limits that the spec requests; a missing value means that the spec sets none. */
-  wanted(pod: Pod): PodAmounts;
+  desiredAmounts(pod: Pod): PodAmounts;
   /** The limits that the kernel enforces now; -1 means none. */
   amounts(pod: Pod): Promise<PodAmounts>;
   set(pod: Pod, settings: CgroupSettings): Promise<void>;

@@ -28,7 +28,7 @@ test('reports a delay that has just ended before the timer could see it', async 
   expect(monitor.maxSinceMs(sinceMs)).toBeGreaterThanOrEqual(290);
 });
 
-test('remembers a delay, and calls back with it', async () => {
+test('records a delay, and calls the observer with it', async () => {
   const seen: number[] = [];
   const monitor = started();
   monitor.start((delayMs) => seen.push(delayMs), 100);

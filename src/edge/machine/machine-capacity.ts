@@ -62,8 +62,8 @@ async function maxProcesses(proc: string): Promise<bigint | undefined> {
   const limits = await Promise.all(
     ['pid_max', 'threads-max'].map((name) => readNumber(join(proc, 'sys/kernel', name))),
   );
-  const known = limits.filter((each) => each !== undefined);
-  return known.length === 0 ? undefined : known.reduce((a, b) => (b < a ? b : a));
+  const reported = limits.filter((each) => each !== undefined);
+  return reported.length === 0 ? undefined : reported.reduce((a, b) => (b < a ? b : a));
 }
 
 async function readNumber(path: string): Promise<bigint | undefined> {

@@ -10,11 +10,11 @@ export interface ResolvConf {
 
 /** The addresses of the name in the hosts file, at most 16. */
 export function readHosts(text: string, name: string): string[] {
-  const wanted = canonical(name);
+  const canonicalName = canonical(name);
   const found: string[] = [];
   for (const line of text.split('\n')) {
     const [address = '', ...names] = words(line.split('#', 1)[0] ?? '');
-    if (isIP(address) === 0 || !names.some((each) => canonical(each) === wanted)) continue;
+    if (isIP(address) === 0 || !names.some((each) => canonical(each) === canonicalName)) continue;
     found.push(address);
     if (found.length === 16) break;
   }

@@ -1,4 +1,4 @@
-// The node's resources as one value: what it has, what is reserved, what is left for pods. Computed once, at start.
+// The node's resources as one value: capacity, reservations and what is allocatable to pods. Computed once, at start.
 // Upstream: GetCapacity, GetNodeAllocatableReservation and GetNodeAllocatableAbsolute of pkg/kubelet/cm.
 import { parseCpuList } from '../../api/quantity/cpu-list.ts';
 import { amountOf, formatAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';

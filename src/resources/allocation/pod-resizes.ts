@@ -150,11 +150,11 @@ export class PodResizes implements Component {
     const requested = desired.get(uid)?.pod;
     if (requested === undefined || !allocations.has(uid)) return;
     const pod = allocations.podOf(requested);
-    const seen = observed.get(uid);
+    const current = observed.get(uid);
     const actuated = (name: string) => allocations.actuated(uid, name);
-    for (const { name, resources } of alreadySized(pod, seen, actuated))
+    for (const { name, resources } of alreadySized(pod, current, actuated))
       allocations.actuate(uid, name, resources ?? {});
-    if (isInProgress(pod, seen, actuated)) {
+    if (isInProgress(pod, current, actuated)) {
       conditions.setInProgress(uid, { reason: '', message: '', generation: pod.metadata?.generation ?? 0 });
     } else if (conditions.clearInProgress(uid)) {
       report.events.pod(pod, { type: 'Normal', reason: 'ResizeCompleted', message: completionMessage(pod) });
@@ -274,13 +274,13 @@ export class PodResizes implements Component {
         .info('Resize is infeasible', { pod: podRef(pod), podUID: uid, reason: infeasible.message });
       return;
     }
-    const refusal = await admission.resize(pod, signal);
+    const rejection = await admission.resize(pod, signal);
     signal.throwIfAborted();
     // The spec may have changed while other pods were preempted. Then this answer is obsolete.
     if (!isStillRequested(pod, desired.get(uid)?.pod)) return;
-    if (refusal !== undefined) {
-      conditions.setPending(uid, { reason: 'Deferred', message: refusal.message, generation });
-      report.log.v(3).info('Resize deferred', { pod: podRef(pod), podUID: uid, reason: refusal.message });
+    if (rejection !== undefined) {
+      conditions.setPending(uid, { reason: 'Deferred', message: rejection.message, generation });
+      report.log.v(3).info('Resize deferred', { pod: podRef(pod), podUID: uid, reason: rejection.message });
       return;
     }
     if (conditions.isDeferred(uid)) report.counts.acceptedAfterWait(trigger);

@@ -22,9 +22,9 @@ export function requestedResizes(before: Pod, after: Pod): readonly RequestedRes
   return longRunningContainers(before).flatMap(({ name, resources }) => {
     const container = now.find((each) => each.name === name);
     if (container === undefined) return [];
-    const [old, fresh] = [resizeAmounts(resources), resizeAmounts(container.resources)] as const;
+    const [old, updated] = [resizeAmounts(resources), resizeAmounts(container.resources)] as const;
     return parts.flatMap(({ of, resource, requirement }) => {
-      const operation = operationOf(old[of], fresh[of]);
+      const operation = operationOf(old[of], updated[of]);
       return operation === undefined ? [] : { resource, requirement, operation };
     });
   });

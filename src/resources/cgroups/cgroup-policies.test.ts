@@ -9,11 +9,11 @@ const qos = (memory: string, over: Partial<typeof gates> = {}, version: 1 | 2 = 
     version,
   );
 
-test('the cgroup of all pods lies below cgroupRoot', () => {
+test('places the cgroup of all pods below cgroupRoot', () => {
   expect([podsCgroup('/'), podsCgroup('/a/b')]).toEqual([['kubepods'], ['a', 'b', 'kubepods']]);
 });
 
-test('memory is reserved by percent, and only with its gate', () => {
+test('reserves memory by percent, only with the gate QOSReserved', () => {
   expect([
     qos('50%').memoryReservePercent,
     qos('50').memoryReservePercent,
@@ -21,7 +21,7 @@ test('memory is reserved by percent, and only with its gate', () => {
   ]).toEqual([50n, undefined, undefined]);
 });
 
-test('MemoryQoS needs cgroup v2', () => {
+test('enables MemoryQoS on cgroup v2 only', () => {
   expect([qos('').memoryQos, qos('', {}, 1).memoryQos]).toEqual([true, false]);
 });
 

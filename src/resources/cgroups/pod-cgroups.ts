@@ -77,7 +77,7 @@ export class PodCgroups {
   }
 
   /** The settings that a resize can change, as computed from the spec. */
-  wanted(pod: Pod): PodAmounts {
+  desiredAmounts(pod: Pod): PodAmounts {
     const all = podCgroupSettings(pod, this.#deps.policy);
     const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes } = all;
     return {

@@ -126,7 +126,7 @@ test('rejects a pod if a provider fails to allocate, and releases what others al
   expect(calls).toEqual(['a allocates i', 'b allocates i', 'a releases uid-p', 'b releases uid-p']);
 });
 
-test('releases what a pod holds when the pod has ended or is gone, not before', async () => {
+test('releases the resources of a pod when it has ended or was removed, not before', async () => {
   const released: string[] = [];
   const provider = { name: 'a', hints: () => ({}), allocate: () => undefined };
   const changed = new Channel<PodUid>();

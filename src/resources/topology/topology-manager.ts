@@ -27,7 +27,7 @@ export class TopologyManager {
     this.#providers = providers;
   }
 
-  /** Releases what a pod holds when the pod has ended or is gone. */
+  /** Releases the resources of a pod when it has ended or was removed. */
   follow(lifecycles: PodEnds): Component {
     return reaction('topology-manager', [
       on(lifecycles.changed, (uid) => {
