@@ -125,7 +125,7 @@ describe('excluded pods', () => {
     metrics.onStatus(uid, apiPod(), running());
     metrics.onLifecycle(uid);
     expect(countAndSum('pod_start_duration_seconds')[0]).toBe(0);
-    for (let life = 0; life < 2; life++) {
+    for (let run = 0; run < 2; run++) {
       metrics.onDesired(uid, apiPod());
       metrics.onStatus(uid, apiPod(), running());
       metrics.onDesired(uid, undefined);

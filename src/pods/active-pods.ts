@@ -1,5 +1,5 @@
-// The pods that count against the node: desired, and not ended. Upstream: GetActivePods in pkg/kubelet/kubelet_pods.go.
-// A view without state of its own; what counts is decided by isActivePod of api/pod.
+// The pods that count against the node: desired, and not terminated. Upstream: GetActivePods in pkg/kubelet/kubelet_pods.go.
+// A stateless view; isActivePod of api/pod decides which pods count.
 import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import { isActivePod } from '../api/pod/active-pod.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';

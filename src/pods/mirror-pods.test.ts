@@ -85,8 +85,8 @@ async function world(
   };
   /** Something else about the node changes, or the pod with this UID has terminated. */
   const anyChange = (): void => ownNode.changed.push();
-  const podEnded = (uid: string): void => lifecycles.changed.push(asPodUid(uid));
-  return { anyChange, apiPods, calls, clock, podEnded, state, want };
+  const podTerminated = (uid: string): void => lifecycles.changed.push(asPodUid(uid));
+  return { anyChange, apiPods, calls, clock, podTerminated, state, want };
 }
 
 test('builds a mirror pod from its static pod, annotated and owned by the node', () => {
@@ -139,7 +139,7 @@ test('deletes a mirror pod after its static pod has terminated', async () => {
 });
 
 test('keeps a mirror pod of an earlier manifest until that pod has terminated', async () => {
-  const { apiPods, calls, clock, podEnded, state, want } = await world();
+  const { apiPods, calls, clock, podTerminated, state, want } = await world();
   await want(staticPod('h1'));
   state.busy = true;
   await want(staticPod('h2'));
@@ -147,19 +147,19 @@ test('keeps a mirror pod of an earlier manifest until that pod has terminated', 
   await clock.advance(60_000);
   expect(calls).toEqual(['create']);
   state.busy = false;
-  podEnded('h1');
+  podTerminated('h1');
   await clock.settle();
   expect(calls).toEqual(['create', 'delete m1', 'create']);
   expect(apiPods.mirror(name)?.metadata?.annotations?.['kubernetes.io/config.mirror']).toBe('h3');
 });
 
 test('keeps the backoff of a failed call on unrelated changes, and retries at once if its static pod changes', async () => {
-  const { calls, clock, anyChange, podEnded, state, want } = await world();
+  const { calls, clock, anyChange, podTerminated, state, want } = await world();
   state.fault = new KubeletError('forbidden', 'Forbidden', 'the namespace is being terminated');
   await want(staticPod('h1'));
   for (let passedMs = 0; passedMs < 60_000; passedMs += 100) {
     anyChange();
-    podEnded('h1');
+    podTerminated('h1');
     await clock.advance(100);
   }
   // After 0, 0.5, 1.5, 3.5, 7.5 and 15.5 s, then every 10 s; each up to a fifth later.

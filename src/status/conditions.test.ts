@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { ContainerStatus, PodCondition } from '../api/k8s/types.ts';
 import { type ConditionsView, computeConditions } from './conditions.ts';
-import { container, laterMs, laterText, pod, sandbox, seen, startText, status } from './fixtures/builders.ts';
+import {
+  container,
+  laterMs,
+  laterText,
+  observedPod,
+  pod,
+  sandbox,
+  startText,
+  status,
+} from './fixtures/builders.ts';
 import { defaultStatusGates } from './status-gates.ts';
 
 const up = (name: string, ready = true): ContainerStatus =>
@@ -13,7 +22,7 @@ const done = (name: string): ContainerStatus =>
 function view(fields: Partial<ConditionsView> = {}): ConditionsView {
   return {
     pod: pod(),
-    observed: seen(),
+    observed: observedPod(),
     statuses: [up('c')],
     phase: 'Running',
     foreign: [],
@@ -107,7 +116,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
   ],
   [
     'failed',
-    { phase: 'Failed', observed: seen([], [sandbox({ ready: false })]) },
+    { phase: 'Failed', observed: observedPod([], [sandbox({ ready: false })]) },
     [
       'PodReadyToStartContainers False',
       'Initialized True',
@@ -183,7 +192,7 @@ describe('PodReadyToStartContainers', () => {
   ] as const;
   for (const [name, spec, boxes, want] of sandboxes) {
     test(name, () => {
-      const [first] = computeConditions(view({ pod: spec, observed: seen([], boxes) }));
+      const [first] = computeConditions(view({ pod: spec, observed: observedPod([], boxes) }));
       expect(first).toMatchObject({ type: 'PodReadyToStartContainers', status: want });
     });
   }

@@ -5,9 +5,9 @@ import {
   container,
   exited,
   input,
+  observedPod,
   pod,
   running,
-  seen,
   startText,
   status,
   syncing,
@@ -40,18 +40,18 @@ describe('container states', () => {
     ],
     [
       'created, not started',
-      { observed: seen([running('c', { state: 'created' })]) },
+      { observed: observedPod([running('c', { state: 'created' })]) },
       { state: { waiting: { reason: 'ContainerCreating' } }, imageID: '' },
     ],
     [
       'recreated, not started: keeps the old state',
-      { observed: seen([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]) },
+      { observed: observedPod([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]) },
       { state: { terminated: { exitCode: 3 } }, restartCount: 0 },
     ],
     [
       'recreated, not started, after a back-off: still waiting',
       {
-        observed: seen([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]),
+        observed: observedPod([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]),
         lifecycle: syncing(crash),
       },
       {
@@ -63,7 +63,7 @@ describe('container states', () => {
     [
       'created, failed to start',
       {
-        observed: seen([running('c', { state: 'created' })]),
+        observed: observedPod([running('c', { state: 'created' })]),
         lifecycle: syncing({ c: { reason: 'RunContainerError', message: 'no such file' } }),
       },
       { state: { waiting: { reason: 'RunContainerError', message: 'no such file' } }, lastState: {} },
@@ -75,12 +75,12 @@ describe('container states', () => {
     ],
     [
       'a running container has no waiting reason',
-      { observed: seen([running()]), lifecycle: syncing(crash) },
+      { observed: observedPod([running()]), lifecycle: syncing(crash) },
       { state: { running: { startedAt: '2026-03-01T10:00:02Z' } } },
     ],
     [
       'crash loop: the terminated state moves to lastState',
-      { observed: seen([exited('c', 1)]), lifecycle: syncing(crash) },
+      { observed: observedPod([exited('c', 1)]), lifecycle: syncing(crash) },
       {
         state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' } },
         lastState: {
@@ -96,19 +96,27 @@ describe('container states', () => {
     ],
     [
       'no crash loop with restart policy Never',
-      { pod: pod({ restartPolicy: 'Never' }), observed: seen([exited('c', 1)]), lifecycle: syncing(crash) },
+      {
+        pod: pod({ restartPolicy: 'Never' }),
+        observed: observedPod([exited('c', 1)]),
+        lifecycle: syncing(crash),
+      },
       { state: { terminated: expect.objectContaining({ exitCode: 1 }) }, lastState: {} },
     ],
     [
       'no crash loop for exit code 0 under OnFailure',
-      { pod: pod({ restartPolicy: 'OnFailure' }), observed: seen([exited()]), lifecycle: syncing(crash) },
+      {
+        pod: pod({ restartPolicy: 'OnFailure' }),
+        observed: observedPod([exited()]),
+        lifecycle: syncing(crash),
+      },
       { state: { terminated: expect.objectContaining({ exitCode: 0 }) } },
     ],
     [
       'no crash loop in a pod that is being deleted',
       {
         pod: pod({}, { metadata: { deletionTimestamp: startText } }),
-        observed: seen([exited('c', 1)]),
+        observed: observedPod([exited('c', 1)]),
         lifecycle: syncing(crash),
       },
       { state: { terminated: expect.objectContaining({ exitCode: 1 }) } },
@@ -116,7 +124,7 @@ describe('container states', () => {
     [
       'the previous container is the lastState',
       {
-        observed: seen([
+        observed: observedPod([
           running('c', { id: asContainerId('c-2'), restartCount: 1 }),
           exited('c', 3, { message: 'bye' }),
           exited('c', 9, { id: asContainerId('c-0') }),
@@ -136,12 +144,12 @@ describe('container states', () => {
     ],
     [
       'never started: startedAt is the epoch',
-      { observed: seen([exited('c', 128, { startedAtMs: 0, reason: 'StartError' })]) },
+      { observed: observedPod([exited('c', 128, { startedAtMs: 0, reason: 'StartError' })]) },
       { state: { terminated: expect.objectContaining({ startedAt: '1970-01-01T00:00:00Z' }) } },
     ],
     [
       'ran, and missing in the runtime: terminated, restart counted',
-      { observed: seen(), previous: wasRunning },
+      { observed: observedPod(), previous: wasRunning },
       {
         state: { waiting: { reason: 'ContainerCreating' } },
         lastState: { terminated: expect.objectContaining(lost) },
@@ -150,22 +158,25 @@ describe('container states', () => {
     ],
     [
       'missing while the pod terminates: not counted as a restart',
-      { observed: seen(), previous: wasRunning, lifecycle: terminating },
+      { observed: observedPod(), previous: wasRunning, lifecycle: terminating },
       { lastState: { terminated: expect.objectContaining(lost) }, restartCount: 2 },
     ],
     [
       'ran, and in state unknown: terminated',
-      { observed: seen([running('c', { state: 'unknown' })]), previous: wasRunning },
+      { observed: observedPod([running('c', { state: 'unknown' })]), previous: wasRunning },
       { state: { terminated: expect.objectContaining(lost) }, restartCount: 3 },
     ],
     [
       'never ran, and in state unknown: waiting',
-      { observed: seen([running('c', { state: 'unknown' })]) },
+      { observed: observedPod([running('c', { state: 'unknown' })]) },
       { state: { waiting: {} } },
     ],
     [
       'terminated and garbage-collected: stays terminated',
-      { observed: seen(), previous: before({ state: { terminated: { exitCode: 3 } }, restartCount: 4 }) },
+      {
+        observed: observedPod(),
+        previous: before({ state: { terminated: { exitCode: 3 } }, restartCount: 4 }),
+      },
       { state: { terminated: { exitCode: 3 } }, restartCount: 4 },
     ],
   ];
@@ -174,7 +185,7 @@ describe('container states', () => {
   }
 
   test('keeps reporting a container in state unknown as terminated', () => {
-    const odd = { observed: seen([running('c', { state: 'unknown' })]) };
+    const odd = { observed: observedPod([running('c', { state: 'unknown' })]) };
     const reported = generate({ ...odd, previous: wasRunning });
     expect(generate({ ...odd, previous: reported })).toEqual(reported);
   });
@@ -187,7 +198,7 @@ describe('container states', () => {
       initContainers: [container('i2'), container('i1')],
       ephemeralContainers: [late, ephemeral],
     });
-    const status = generate({ pod: spec, observed: seen([running('debug')]) });
+    const status = generate({ pod: spec, observed: observedPod([running('debug')]) });
     expect(status.containerStatuses?.map(({ name }) => name)).toEqual(['a', 'z']);
     expect(status.initContainerStatuses?.map(({ name }) => name)).toEqual(['i2', 'i1']);
     expect(status.ephemeralContainerStatuses).toMatchObject([
@@ -202,7 +213,7 @@ describe('container states', () => {
     const of = (resources: object): unknown => {
       const spec = pod({ containers: [container('c', { resources })] });
       const { allocatedResources, resources: enacted } = first(
-        generate({ pod: spec, observed: seen([running()]) }),
+        generate({ pod: spec, observed: observedPod([running()]) }),
       );
       return { allocatedResources, enacted };
     };
@@ -247,7 +258,7 @@ describe('container states', () => {
     const message = `a${'€'.repeat(6000)}`;
     const status = generate({
       pod: spec,
-      observed: seen([exited('c', 1, { message }), exited('d', 1, { message: 'short' })]),
+      observed: observedPod([exited('c', 1, { message }), exited('d', 1, { message: 'short' })]),
     });
     expect(first(status).state?.terminated?.message).toBe(`a${'€'.repeat(2047)}`);
     expect(status.containerStatuses?.[1]?.state?.terminated?.message).toBe('short');
@@ -259,21 +270,21 @@ describe('probes', () => {
   const probedPod = pod({ containers: [container('c', { startupProbe: probe, readinessProbe: probe })] });
   const probeResults = (started: boolean | undefined, ready: boolean | undefined): Partial<StatusInput> => ({
     pod: probedPod,
-    observed: seen([running()]),
+    observed: observedPod([running()]),
     probes: { started: () => started, ready: () => ready },
   });
   const reported = (fields: Partial<ContainerStatus>): PodStatus => ({
     containerStatuses: [status('c', { state: { running: {} }, containerID: 'containerd://c-1', ...fields })],
   });
   const cases: readonly (readonly [string, Partial<StatusInput>, [started: boolean, ready: boolean]])[] = [
-    ['no prober', { pod: probedPod, observed: seen([running()]) }, [true, true]],
+    ['no prober', { pod: probedPod, observed: observedPod([running()]) }, [true, true]],
     ['no probe in the spec', { ...probeResults(undefined, undefined), pod: pod() }, [true, true]],
     ['no result yet', probeResults(undefined, undefined), [false, false]],
     ['not started', probeResults(false, true), [false, false]],
     ['started, not ready', probeResults(true, false), [true, false]],
     ['started, no readiness result', probeResults(true, undefined), [true, false]],
     ['ready', probeResults(true, true), [true, true]],
-    ['not running', { ...probeResults(true, true), observed: seen([exited()]) }, [false, false]],
+    ['not running', { ...probeResults(true, true), observed: observedPod([exited()]) }, [false, false]],
     [
       'the same container stays ready across a restart of the kubelet',
       { ...probeResults(undefined, undefined), previous: reported({ started: true, ready: true }) },
@@ -298,7 +309,7 @@ describe('probes', () => {
     const ready = (answer: boolean): unknown =>
       generate({
         pod: spec,
-        observed: seen([running('side'), exited('i')]),
+        observed: observedPod([running('side'), exited('i')]),
         probes: { started: () => undefined, ready: () => answer },
       }).initContainerStatuses?.map((each) => [each.name, each.started, each.ready]);
     expect(ready(false)).toEqual([
@@ -318,7 +329,9 @@ describe('fields from the runtime', () => {
     fields: Parameters<typeof running>[1],
     over: Partial<StatusGates> = {},
   ): ContainerStatus =>
-    first(generate({ observed: seen([running('c', fields)]), gates: { ...defaultStatusGates, ...over } }));
+    first(
+      generate({ observed: observedPod([running('c', fields)]), gates: { ...defaultStatusGates, ...over } }),
+    );
 
   test('reports the user', () => {
     expect(statusFrom({ user }).user).toEqual({ linux: user });
@@ -339,7 +352,7 @@ describe('fields from the runtime', () => {
     const status = first(
       generate({
         pod: pod({ containers: [container('c', { volumeMounts: mounts })] }),
-        observed: seen([running('c', { recursiveReadOnly: ['/a'] })]),
+        observed: observedPod([running('c', { recursiveReadOnly: ['/a'] })]),
       }),
     );
     expect(status.volumeMounts?.map(({ recursiveReadOnly }) => recursiveReadOnly)).toEqual([
@@ -370,20 +383,26 @@ describe('resources of a container', () => {
   });
   type Row = readonly [
     string,
-    { readonly spec?: object; readonly seen?: Parameters<typeof running>[1]; readonly previous?: PodStatus },
+    {
+      readonly spec?: object;
+      readonly observed?: Parameters<typeof running>[1];
+      readonly previous?: PodStatus;
+    },
     object,
   ];
   const rows: readonly Row[] = [
     ['no resources requested', { spec: {} }, {}],
     [
       'no resources requested, but set in the runtime',
-      { spec: {}, seen: { resources: { cpuRequestMilli: 2n } } },
+      { spec: {}, observed: { resources: { cpuRequestMilli: 2n } } },
       {},
     ],
     ['none reported by the runtime: as allocated', {}, allocated],
     [
       'as reported by the runtime',
-      { seen: { resources: { cpuLimitMilli: 750n, cpuRequestMilli: 200n, memoryLimitBytes: 268435456n } } },
+      {
+        observed: { resources: { cpuLimitMilli: 750n, cpuRequestMilli: 200n, memoryLimitBytes: 268435456n } },
+      },
       {
         limits: { ...allocated.limits, cpu: '750m', memory: '256Mi' },
         requests: { ...allocated.requests, cpu: '200m' },
@@ -393,7 +412,7 @@ describe('resources of a container', () => {
       'below the kernel’s minimum: as allocated',
       {
         spec: { limits: { cpu: '5m' }, requests: { cpu: '1m' } },
-        seen: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
+        observed: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
       },
       { limits: { cpu: '5m' }, requests: { cpu: '1m' } },
     ],
@@ -401,7 +420,7 @@ describe('resources of a container', () => {
       'lowered to the kernel’s minimum: as reported',
       {
         spec: { limits: { cpu: '20m' }, requests: { cpu: '4m' } },
-        seen: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
+        observed: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
       },
       { limits: { cpu: '10m' }, requests: { cpu: '2m' } },
     ],
@@ -415,15 +434,15 @@ describe('resources of a container', () => {
     ],
     [
       'a terminated container: as allocated',
-      { seen: { state: 'exited', resources: { cpuLimitMilli: 750n } } },
+      { observed: { state: 'exited', resources: { cpuLimitMilli: 750n } } },
       allocated,
     ],
   ];
-  test.each(rows)('%s', (_, { spec = allocated, seen: fields = {}, previous }, want) => {
+  test.each(rows)('%s', (_, { spec = allocated, observed: fields = {}, previous }, want) => {
     const status = first(
       generate({
         pod: pod({ containers: [container('c', { resources: spec })] }),
-        observed: seen([running('c', fields)]),
+        observed: observedPod([running('c', fields)]),
         previous,
       }),
     );
@@ -433,7 +452,7 @@ describe('resources of a container', () => {
   test('reports the memory request last applied, which the runtime does not have', () => {
     const requests = (state: 'running' | 'exited', actuated: ContainerStatus['resources']): unknown => {
       const spec = pod({ containers: [container('c', { resources: { requests: { memory: '128Mi' } } })] });
-      const observed = seen([running('c', { state })]);
+      const observed = observedPod([running('c', { state })]);
       return first(generate({ pod: spec, observed, actuated: () => actuated })).resources?.requests;
     };
     expect(requests('running', { requests: { memory: '64Mi' } })).toEqual({ memory: '64Mi' });
@@ -444,7 +463,7 @@ describe('resources of a container', () => {
   test('omits resources without the gate', () => {
     const gates = { ...defaultStatusGates, InPlacePodVerticalScaling: false };
     const spec = pod({ containers: [container('c', { resources: allocated })] });
-    const reported = first(generate({ pod: spec, observed: seen([running()]), gates }));
+    const reported = first(generate({ pod: spec, observed: observedPod([running()]), gates }));
     expect(reported).not.toHaveProperty('resources');
     expect(reported).not.toHaveProperty('allocatedResources');
   });

@@ -63,7 +63,7 @@ function currentStatus(
   const [newest, earlier] = view.containers.filter(
     ({ name, state }) => name === spec.name && state !== 'created',
   );
-  if (newest === undefined) return unseenStatus(view, spec, old);
+  if (newest === undefined) return missingStatus(view, spec, old);
   if (view.holding && newest.state === 'exited' && old !== undefined && ran(old, view, newest.id)) return old;
   const status = observedStatus(spec, newest, old, view);
   if (earlier === undefined) return status;
@@ -75,7 +75,7 @@ function ran(old: ContainerStatus, view: ContainerView, id: ContainerId): boolea
 }
 
 /** The runtime has no such container: it was not created yet, or it was removed. */
-function unseenStatus(
+function missingStatus(
   view: ContainerView,
   spec: ContainerSpec,
   old: ContainerStatus | undefined,

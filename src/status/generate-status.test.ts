@@ -7,10 +7,10 @@ import {
   input,
   laterMs,
   laterText,
+  observedPod,
   pod,
   running,
   sandbox,
-  seen,
   startMs,
   startText,
   staticPod,
@@ -27,7 +27,7 @@ const stopped = [sandbox({ ready: false, ips: [] })];
 test('generates the full status of a running static pod: no generation, fields in the API’s order', () => {
   const status = generate({
     pod: staticPod({ containers: [container('c', { resources: { requests: { cpu: '100m' } } })] }),
-    observed: seen([running()]),
+    observed: observedPod([running()]),
     hostIPs: ['192.0.2.7'],
   });
   expect(JSON.stringify(status)).toBe(
@@ -69,30 +69,39 @@ describe('phases', () => {
   const failed: PodStatus = { phase: 'Failed', reason: 'Evicted', message: 'node low on memory' };
 
   test('keeps a terminal phase with its reason and message', () => {
-    const status = generate({ observed: seen([running()]), previous: failed });
+    const status = generate({ observed: observedPod([running()]), previous: failed });
     expect(status).toMatchObject(failed);
   });
 
   test('falls back to the reason and message of the API object', () => {
     const given: Pod = { ...pod(), status: { phase: 'Running', reason: 'Given', message: 'by another' } };
-    const status = generate({ pod: given, observed: seen([running()]), previous: { phase: 'Running' } });
+    const status = generate({
+      pod: given,
+      observed: observedPod([running()]),
+      previous: { phase: 'Running' },
+    });
     expect(status).toMatchObject({ reason: 'Given', message: 'by another' });
   });
 
   test('drops reason and message with their phase', () => {
-    const status = generate({ observed: seen([running()]), previous: { phase: 'Pending', reason: 'Old' } });
+    const status = generate({
+      observed: observedPod([running()]),
+      previous: { phase: 'Pending', reason: 'Old' },
+    });
     expect(status).not.toHaveProperty('reason');
   });
 
   test('never replaces a terminal phase of the API with another', () => {
     const ended: Pod = { ...pod({ restartPolicy: 'Never' }), status: { phase: 'Succeeded' } };
-    expect(generate({ pod: ended, observed: seen([exited('c', 1)], stopped) }).phase).toBe('Succeeded');
+    expect(generate({ pod: ended, observed: observedPod([exited('c', 1)], stopped) }).phase).toBe(
+      'Succeeded',
+    );
   });
 
   test('reports a killed pod as Failed while its containers still run', () => {
     const failure = { reason: 'Evicted', message: 'The node was low on resource: memory.' };
     const lifecycle = { ...terminating, kill: failure };
-    const status = generate({ observed: seen([running()]), lifecycle });
+    const status = generate({ observed: observedPod([running()]), lifecycle });
     expect(status).toMatchObject({ phase: 'Failed', ...failure });
     expect(status.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
       status: 'False',
@@ -102,10 +111,10 @@ describe('phases', () => {
 
   test('keeps a killed pod Failed with its reason, also if its containers exit with 0', () => {
     const kill = { reason: 'Preempting', message: 'Preempted in order to admit critical pod' };
-    const previous = generate({ observed: seen([running()]), lifecycle: { ...terminating, kill } });
+    const previous = generate({ observed: observedPod([running()]), lifecycle: { ...terminating, kill } });
     for (const lifecycle of [terminating, terminated]) {
       const status = generate({
-        observed: seen([exited('c', 0)], stopped),
+        observed: observedPod([exited('c', 0)], stopped),
         lifecycle: { ...lifecycle, kill },
         previous,
       });
@@ -124,7 +133,7 @@ describe('phases', () => {
     const spec = pod({}, { metadata: { generation: 2 } });
     const of = ({ conditions }: PodStatus): unknown =>
       conditions?.filter(({ type }) => type === 'DisruptionTarget');
-    const status = generate({ pod: spec, observed: seen([running()]), lifecycle });
+    const status = generate({ pod: spec, observed: observedPod([running()]), lifecycle });
     const want = [
       { ...condition, observedGeneration: 2, lastProbeTime: null, lastTransitionTime: startText },
     ];
@@ -138,7 +147,7 @@ describe('phases', () => {
     const kill = { reason: 'Evicted', message: 'm' };
     const status = generate({
       pod: ended,
-      observed: seen([exited()], stopped),
+      observed: observedPod([exited()], stopped),
       lifecycle: { ...terminated, kill },
     });
     expect(status.phase).toBe('Succeeded');
@@ -150,9 +159,11 @@ describe('phases', () => {
     const fresh = sandbox({ id: asSandboxId('s2'), attempt: 1 });
     const side = running('side', { sandboxId: asSandboxId('s2') });
     const boxes = [fresh, sandbox({ ready: false })];
-    expect(generate({ pod: spec, observed: seen([side, exited('c', 137)], boxes) }).phase).toBe('Pending');
+    expect(generate({ pod: spec, observed: observedPod([side, exited('c', 137)], boxes) }).phase).toBe(
+      'Pending',
+    );
     const app = running('c', { sandboxId: asSandboxId('s2') });
-    expect(generate({ pod: spec, observed: seen([app, side], boxes) }).phase).toBe('Running');
+    expect(generate({ pod: spec, observed: observedPod([app, side], boxes) }).phase).toBe('Running');
   });
 
   test('reports a rejected pod as Failed', () => {
@@ -186,7 +197,7 @@ describe('times and generations', () => {
       sandbox({ createdAtMs: startMs + 60_000 }),
       sandbox({ ready: false, createdAtMs: startMs }),
     ];
-    expect(generate({ lifecycle, observed: seen([running()], boxes) }).startTime).toBe(startText);
+    expect(generate({ lifecycle, observed: observedPod([running()], boxes) }).startTime).toBe(startText);
   });
 
   test('never decreases the observed generation', () => {

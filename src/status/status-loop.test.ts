@@ -8,10 +8,10 @@ import { Channel } from '../base/channel.ts';
 import { type Logger, silentLogger } from '../base/log/log.ts';
 import {
   exited,
+  observedPod,
   pod,
   running,
   sandbox,
-  seen,
   startMs,
   staticPod,
   syncing,
@@ -29,12 +29,12 @@ function bench() {
   const desired = new Map<PodUid, Pod>();
   const observed = new Map<PodUid, ObservedPod>();
   const lifecycles = new Map<PodUid, PodLifecycle>();
-  const unseen = new Set<PodUid>();
+  const uninspected = new Set<PodUid>();
   const statuses = new PodStatuses();
   const node: StatusNode = {
     hostIPs: () => ['192.0.2.7'],
     runtimeName: () => 'containerd',
-    isInspected: (key) => !unseen.has(key),
+    isInspected: (key) => !uninspected.has(key),
   };
   const announced: PodUid[] = [];
   const phases: (string | undefined)[] = [];
@@ -67,7 +67,19 @@ function bench() {
       clock,
       log,
     });
-  return { clock, node, unseen, desired, observed, lifecycles, statuses, announced, phases, errors, make };
+  return {
+    clock,
+    node,
+    uninspected,
+    desired,
+    observed,
+    lifecycles,
+    statuses,
+    announced,
+    phases,
+    errors,
+    make,
+  };
 }
 
 describe('StatusLoop', () => {
@@ -103,11 +115,11 @@ describe('StatusLoop', () => {
   test('publishes nothing before the pod was inspected', async () => {
     b.desired.set(uid, pod());
     b.lifecycles.set(uid, syncing());
-    b.unseen.add(uid);
+    b.uninspected.add(uid);
     await poke();
     expect(b.statuses.all().size).toBe(0);
-    b.unseen.delete(uid);
-    b.observed.set(uid, seen([running()]));
+    b.uninspected.delete(uid);
+    b.observed.set(uid, observedPod([running()]));
     await poke();
     expect(b.phases).toEqual(['Running']);
   });
@@ -119,7 +131,7 @@ describe('StatusLoop', () => {
     expect(b.statuses.get(uid)?.phase).toBe('Pending');
     await b.clock.advance(60_000);
     await poke();
-    b.observed.set(uid, seen([running()]));
+    b.observed.set(uid, observedPod([running()]));
     loop.poke(uid);
     await poke();
     expect(b.statuses.get(uid)?.phase).toBe('Running');
@@ -144,21 +156,21 @@ describe('StatusLoop', () => {
   test('writes the store before announcing the key', async () => {
     b.desired.set(uid, pod());
     b.lifecycles.set(uid, syncing());
-    const seenThen: (string | undefined)[] = [];
-    b.statuses.changed.subscribe((key) => seenThen.push(b.statuses.get(key)?.phase));
+    const phasesOnChange: (string | undefined)[] = [];
+    b.statuses.changed.subscribe((key) => phasesOnChange.push(b.statuses.get(key)?.phase));
     await poke();
-    expect(seenThen).toEqual(['Pending']);
+    expect(phasesOnChange).toEqual(['Pending']);
   });
 
   test('keeps the status of a terminating pod after its source dropped it, then drops it too', async () => {
     b.desired.set(uid, staticPod());
     b.lifecycles.set(uid, syncing());
-    b.observed.set(uid, seen([running()]));
+    b.observed.set(uid, observedPod([running()]));
     await poke();
     b.desired.delete(uid);
     b.lifecycles.set(uid, terminating);
     await poke();
-    b.observed.set(uid, seen([exited('c', 137)], [sandbox({ ready: false })]));
+    b.observed.set(uid, observedPod([exited('c', 137)], [sandbox({ ready: false })]));
     b.lifecycles.set(uid, terminated);
     await poke();
     expect(b.statuses.get(uid)?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(137);
@@ -172,7 +184,7 @@ describe('StatusLoop', () => {
 
   test('publishes nothing for an orphan without a spec', async () => {
     b.lifecycles.set(uid, terminating);
-    b.observed.set(uid, seen([running()]));
+    b.observed.set(uid, observedPod([running()]));
     await poke();
     expect(b.statuses.get(uid)).toBeUndefined();
   });
@@ -180,9 +192,9 @@ describe('StatusLoop', () => {
   test('refuses to publish a restart that the policy forbids', async () => {
     b.desired.set(uid, pod({ restartPolicy: 'Never' }));
     b.lifecycles.set(uid, syncing());
-    b.observed.set(uid, seen([exited()]));
+    b.observed.set(uid, observedPod([exited()]));
     await poke();
-    b.observed.set(uid, seen([running()]));
+    b.observed.set(uid, observedPod([running()]));
     await poke();
     expect(b.statuses.get(uid)?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(0);
     expect(b.errors).toHaveLength(1);
@@ -209,7 +221,7 @@ describe('StatusLoop', () => {
   test('generates the same status after a restart', async () => {
     b.desired.set(uid, staticPod());
     b.lifecycles.set(uid, syncing());
-    b.observed.set(uid, seen([running('c', { restartCount: 2 }), exited('c', 1)]));
+    b.observed.set(uid, observedPod([running('c', { restartCount: 2 }), exited('c', 1)]));
     await poke();
     const before = b.statuses.get(uid);
     const again = bench();

@@ -6,10 +6,10 @@ import {
   input,
   laterMs,
   laterText,
+  observedPod,
   pod,
   running,
   sandbox,
-  seen,
   startText,
   staticPod,
   terminated,
@@ -23,12 +23,12 @@ const stopped = [sandbox({ ready: false, ips: [] })];
 
 describe('while a pod terminates', () => {
   const both = pod({ containers: [container('a'), container('b')] });
-  const ready = generate({ pod: both, observed: seen([running('a'), running('b')]) });
+  const ready = generate({ pod: both, observed: observedPod([running('a'), running('b')]) });
 
   test('reports exited containers together with the last one', () => {
     const half = generate({
       pod: both,
-      observed: seen([exited('a', 143), running('b')]),
+      observed: observedPod([exited('a', 143), running('b')]),
       lifecycle: terminating,
       previous: ready,
       nowMs: laterMs,
@@ -36,7 +36,7 @@ describe('while a pod terminates', () => {
     expect(half).toEqual(ready);
     const all = generate({
       pod: both,
-      observed: seen([exited('a', 143), exited('b', 137)], stopped),
+      observed: observedPod([exited('a', 143), exited('b', 137)], stopped),
       lifecycle: terminating,
       previous: half,
       nowMs: laterMs,
@@ -58,10 +58,10 @@ describe('while a pod terminates', () => {
   });
 
   test('keeps the state of containers that exited before', () => {
-    const crashed = generate({ pod: both, observed: seen([exited('a', 1), running('b')]) });
+    const crashed = generate({ pod: both, observed: observedPod([exited('a', 1), running('b')]) });
     const next = generate({
       pod: both,
-      observed: seen([exited('a', 1), running('b')]),
+      observed: observedPod([exited('a', 1), running('b')]),
       lifecycle: terminating,
       previous: crashed,
     });
@@ -85,7 +85,7 @@ describe('a terminated pod', () => {
   test('keeps containers behind unfinished init containers waiting', () => {
     const status = generate({
       pod: initPod,
-      observed: seen([exited('i1', 1)], stopped),
+      observed: observedPod([exited('i1', 1)], stopped),
       lifecycle: terminated,
     });
     expect(status.phase).toBe('Failed');
@@ -98,7 +98,7 @@ describe('a terminated pod', () => {
   });
 
   test('counts regular containers as run after the last init container', () => {
-    const observed = seen([exited('i2'), exited('i1')], stopped);
+    const observed = observedPod([exited('i2'), exited('i1')], stopped);
     expect(states(generate({ pod: initPod, observed, lifecycle: terminated }))).toEqual([
       'i1 Completed',
       'i2 Completed',
@@ -108,7 +108,7 @@ describe('a terminated pod', () => {
 
   test('counts a started sidecar in last place as the end of initialization', () => {
     const sidePod = pod({ initContainers: [container('side', { restartPolicy: 'Always' })] });
-    const observed = seen([running('side')], stopped);
+    const observed = observedPod([running('side')], stopped);
     expect(states(generate({ pod: sidePod, observed, lifecycle: terminated }))).toEqual([
       'side ContainerStatusUnknown',
       'c ContainerStatusUnknown',
@@ -120,7 +120,7 @@ describe('a terminated pod', () => {
     const side = container('side', { restartPolicy: 'Always', startupProbe: probe });
     const status = generate({
       pod: pod({ initContainers: [side] }),
-      observed: seen([running('side')], stopped),
+      observed: observedPod([running('side')], stopped),
       lifecycle: terminated,
       probes: { started: () => false, ready: () => undefined },
     });
@@ -129,7 +129,7 @@ describe('a terminated pod', () => {
 
   test('updates conditions until the phase is terminal and the worker has finished', () => {
     const reason = (fields: Partial<StatusInput>): unknown =>
-      generate({ observed: seen([exited('c', 1)], stopped), ...fields }).conditions?.find(
+      generate({ observed: observedPod([exited('c', 1)], stopped), ...fields }).conditions?.find(
         ({ type }) => type === 'Ready',
       )?.reason;
     const notReady = { type: 'Ready', status: 'False', reason: 'ContainersNotReady' };

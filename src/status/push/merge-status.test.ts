@@ -3,9 +3,9 @@ import type { PodCondition, PodStatus } from '../../api/k8s/types.ts';
 import {
   laterMs,
   laterText,
+  observedPod,
   pod,
   sandbox,
-  seen,
   startMs,
   startText,
   syncing,
@@ -92,13 +92,13 @@ describe('mergePodStatus', () => {
 });
 
 test('couldHaveRunningContainers: true while syncing, and while terminating until all has stopped', () => {
-  const down = seen([], [sandbox({ ready: false })]);
+  const down = observedPod([], [sandbox({ ready: false })]);
   const rejected = { state: 'rejected', startedAtMs: startMs, reason: '', message: '' } as const;
   expect([
     couldHaveRunningContainers(syncing(), down),
-    couldHaveRunningContainers(terminating, seen()),
+    couldHaveRunningContainers(terminating, observedPod()),
     couldHaveRunningContainers(terminating, down),
-    couldHaveRunningContainers(terminated, seen()),
+    couldHaveRunningContainers(terminated, observedPod()),
     couldHaveRunningContainers(rejected, undefined),
     couldHaveRunningContainers(undefined, undefined),
   ]).toEqual([true, true, false, false, false, false]);
