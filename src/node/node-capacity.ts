@@ -1,6 +1,8 @@
 // Computes the node's capacity and allocatable. Pure. Upstream: MachineInfo in pkg/kubelet/nodestatus/setters.go.
 // Invariants: extended resources set by others are kept; no allocatable amount is negative.
+
 import type { ResourceList } from '../api/k8s/types.ts';
+import { isExtendedResource } from '../api/quantity/extended-resources.ts';
 import { isHugePages } from '../api/quantity/huge-pages.ts';
 import { Quantity } from '../api/quantity/quantity.ts';
 import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
@@ -74,9 +76,4 @@ function atLeastZero(amount: Quantity): Quantity {
 
 function texts(amounts: ResourceAmounts): ResourceList {
   return Object.fromEntries([...amounts].map(([name, amount]) => [name, amount.toString()]));
-}
-
-/** Qualified with a domain other than kubernetes.io: advertised by a device plugin or an administrator. */
-export function isExtendedResource(name: string): boolean {
-  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
 }

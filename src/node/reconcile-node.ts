@@ -3,9 +3,9 @@
 // the machine was recreated. Taints are set at creation only.
 // Upstream: tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go.
 import type { Node, ResourceList } from '../api/k8s/types.ts';
+import { isExtendedResource } from '../api/quantity/extended-resources.ts';
 import { isHugePages } from '../api/quantity/huge-pages.ts';
 import { attachDetachAnnotation } from './generate-node.ts';
-import { isExtendedResource } from './node-capacity.ts';
 
 const ownedLabels: readonly string[] = [
   'kubernetes.io/hostname',

@@ -6,7 +6,7 @@ import type { ObservedPod } from '../api/pod/observed.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
 import type { ResizeCondition, ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
-import { statusOf } from './pod-traits.ts';
+import { findContainerStatus } from './find-container-status.ts';
 import type { StatusGates } from './status-gates.ts';
 
 export const ownedConditions: readonly string[] = [
@@ -152,8 +152,8 @@ function containersReadyVerdict(view: ConditionsView): Verdict {
   const { pod, statuses, phase } = view;
   if (statuses.length === 0) return { status: 'False', reason: 'UnknownContainerStatuses' };
   const names = longRunningContainers(pod).map((container) => container.name);
-  const unknown = names.filter((name) => statusOf(statuses, name) === undefined);
-  const unready = names.filter((name) => statusOf(statuses, name)?.ready === false);
+  const unknown = names.filter((name) => findContainerStatus(statuses, name) === undefined);
+  const unready = names.filter((name) => findContainerStatus(statuses, name)?.ready === false);
   if (phase === 'Failed' || (phase === 'Succeeded' && unknown.length === 0)) return terminalVerdict(phase);
   const message = listed(unknown, 'unknown', unready, 'unready');
   return message === '' ? truth(true) : { status: 'False', reason: 'ContainersNotReady', message };
@@ -186,7 +186,7 @@ function initializedVerdict(view: ConditionsView): Verdict {
   const unknown: string[] = [];
   const incomplete: string[] = [];
   for (const container of initContainers) {
-    const status = statusOf(statuses, container.name);
+    const status = findContainerStatus(statuses, container.name);
     if (status === undefined) unknown.push(container.name);
     else if (isSidecar(container) ? status.started !== true : !status.ready) incomplete.push(container.name);
   }
@@ -199,7 +199,7 @@ function initializedVerdict(view: ConditionsView): Verdict {
 /** A started regular container proves that the pod was initialized once, also while a sidecar restarts. */
 function anyRegularStarted(pod: Pod, statuses: readonly ContainerStatus[]): boolean {
   return (pod.spec?.containers ?? []).some(({ name }) => {
-    const state = statusOf(statuses, name)?.state;
+    const state = findContainerStatus(statuses, name)?.state;
     return state?.running !== undefined || state?.terminated !== undefined;
   });
 }

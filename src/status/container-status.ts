@@ -15,7 +15,7 @@ import {
   stateOf,
   volumeMountStatuses,
 } from './container-state.ts';
-import { statusOf } from './pod-traits.ts';
+import { findContainerStatus } from './find-container-status.ts';
 
 type ContainerKind = 'app' | 'init' | 'ephemeral';
 
@@ -46,7 +46,7 @@ export function containerStatuses(
   before: readonly ContainerStatus[],
 ): ContainerStatus[] {
   const statuses = specs.map((spec) => {
-    const old = statusOf(before, spec.name);
+    const old = findContainerStatus(before, spec.name);
     const status = withWaitingReason(view, kind, spec, currentStatus(view, spec, old));
     return kind === 'ephemeral' ? status : withReadiness(view, kind, spec, status, old);
   });

@@ -2,7 +2,7 @@
 import type { Container, ContainerStatus, Pod } from '../api/k8s/types.ts';
 import { isSidecar, restartsAfter } from '../api/pod/restart-policy.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
-import { statusOf } from './pod-traits.ts';
+import { findContainerStatus } from './find-container-status.ts';
 
 type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
@@ -37,10 +37,12 @@ export function computePhase(view: PhaseView): PodPhase {
   const tally: Tally = { unknown: 0, running: 0, waiting: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
   let pendingSidecars = 0;
   for (const sidecar of initContainers.filter(isSidecar)) {
-    if (countSidecar(tally, statusOf(view.statuses, sidecar.name))) pendingSidecars += 1;
+    if (countSidecar(tally, findContainerStatus(view.statuses, sidecar.name))) pendingSidecars += 1;
   }
   for (const container of spec?.containers ?? [])
-    countApp(tally, statusOf(view.statuses, container.name), (exitCode) => restarts(container, exitCode));
+    countApp(tally, findContainerStatus(view.statuses, container.name), (exitCode) =>
+      restarts(container, exitCode),
+    );
 
   if (init.failed > 0) return 'Failed';
   if (init.pending > 0 || (pendingSidecars > 0 && !view.hasInitialized) || tally.waiting > 0)
@@ -68,7 +70,7 @@ function tallyInit(
   let pending = 0;
   let failed = 0;
   for (const container of (view.pod.spec?.initContainers ?? []).filter((each) => !isSidecar(each))) {
-    const status = statusOf(view.statuses, container.name);
+    const status = findContainerStatus(view.statuses, container.name);
     const ended = status?.state?.terminated ?? (status?.state?.waiting && status.lastState?.terminated);
     if (ended === undefined) pending += 1;
     else if (ended.exitCode !== 0 && !restarts(container, ended.exitCode)) failed += 1;

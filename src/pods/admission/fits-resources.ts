@@ -1,7 +1,9 @@
 // Finds the resources that a node lacks for a pod's requests. Pure. Upstream: fitsRequest in the scheduler's noderesources
 // plugin. Kubelet and scheduler must agree, or a pod that was scheduled here is rejected here.
+
 import type { Pod } from '../../api/k8s/types.ts';
 import { podRequests } from '../../api/pod/resources.ts';
+import { isExtendedResource } from '../../api/quantity/extended-resources.ts';
 import { amountOf, filterAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
 /** In milli-CPUs for cpu, in units for everything else. */
@@ -31,7 +33,7 @@ export function findShortages(
     count + 1n > maxPods ? [{ resource: 'pods', requested: 1n, used: count, capacity: maxPods }] : [];
   const shortages = orderOf(requests).flatMap((resource): Shortage[] => {
     // An extended resource that the node does not advertise is a cluster-level resource, which the kubelet does not check.
-    if (isExtended(resource) && !allocatable.has(resource)) return [];
+    if (isExtendedResource(resource) && !allocatable.has(resource)) return [];
     const requested = measure(requests, resource);
     const used = allocated.reduce((sum, each) => sum + measure(each, resource), 0n);
     const capacity = measure(allocatable, resource);
@@ -63,9 +65,4 @@ const first = ['cpu', 'memory', 'ephemeral-storage'];
 
 function orderOf(requests: ResourceAmounts): readonly string[] {
   return [...first, ...[...requests.keys()].filter((name) => !first.includes(name)).toSorted()];
-}
-
-/** Qualified with a domain that does not end in kubernetes.io; upstream treats all those domains as native. */
-function isExtended(name: string): boolean {
-  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
 }

@@ -3,7 +3,7 @@
 import type { ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { isSidecar, type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
-import { statusOf } from '../pod-traits.ts';
+import { findContainerStatus } from '../find-container-status.ts';
 
 /** The name of the offending container, or undefined if every transition is legal. */
 export function illegalTransition(
@@ -19,7 +19,7 @@ export function illegalTransition(
       if (state?.terminated === undefined) return false;
       const spec = specs.find((container) => container.name === name) ?? {};
       if (restartsAfter(view, spec, state.terminated.exitCode)) return false;
-      const status = statusOf(now, name);
+      const status = findContainerStatus(now, name);
       return status !== undefined && status.state?.terminated === undefined;
     })?.name;
   const sidecars = new Set((pod.spec?.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
