@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { referencePages } from '../src/config/docs.ts';
 import { generatedBlocks, withBlock } from '../src/config/missing-docs.ts';
 import { FakeNode } from '../test/simulate/fake-node.ts';
+import { readTable, renderAll, renderedFolders } from './kubernetes/render.ts';
 import { renderWiring } from './wiring.ts';
 
 /** Texts by path from the root. */
@@ -22,6 +23,11 @@ interface Generator {
 
 export const generators: readonly Generator[] = [
   { name: 'CRI messages from proto/', folder: 'src/api/cri/generated', generate: protocolCode },
+  ...renderedFolders.map((folder) => ({
+    name: `${folder} from the table of the Kubernetes API`,
+    folder,
+    generate: (root: string) => filesBelow(folder, renderAll(readTable(root))),
+  })),
   {
     name: 'stores, writers and wake-ups of the assembled kubelet',
     generate: wiringPage,
@@ -42,6 +48,10 @@ export const generators: readonly Generator[] = [
       ),
   },
 ];
+
+function filesBelow(folder: string, files: Files): Files {
+  return Object.fromEntries(Object.entries(files).filter(([path]) => path.startsWith(`${folder}/`)));
+}
 
 /** Wake-ups differ between a standalone node and a node of a cluster; the latter has them all. */
 function wiringPage(): Files {

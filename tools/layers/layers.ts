@@ -34,12 +34,7 @@ const pureNodeModules: ReadonlySet<string> = new Set(
 );
 
 /** Packages without I/O; every other one belongs to edge/. */
-const purePackages: ReadonlySet<string> = new Set([
-  'yaml',
-  '@bufbuild/protobuf',
-  'kubernetes-types',
-  'lru-cache',
-]);
+const purePackages: ReadonlySet<string> = new Set(['yaml', '@bufbuild/protobuf', 'lru-cache']);
 
 const testPackages: ReadonlySet<string> = new Set(['vitest', 'fast-check']);
 

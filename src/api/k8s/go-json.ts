@@ -15,6 +15,9 @@ export function goJsonString(text: string): string {
 }
 
 /** The escaped characters occur only inside strings, so the finished text can be escaped. */
-export function goJson(value: object | string): string {
-  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (found) => escapes[found] ?? found);
+export function goJson(value: object | string, indent = 0): string {
+  return JSON.stringify(value, undefined, indent).replace(
+    /[<>&\u2028\u2029]/g,
+    (found) => escapes[found] ?? found,
+  );
 }

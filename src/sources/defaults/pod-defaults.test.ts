@@ -92,9 +92,9 @@ describe('a pod', () => {
   for (const [name, given, want] of normalised)
     test(name, () => expect(defaulted(given)).toMatchObject(want));
 
-  test('loses the obsolete annotations of init containers', () => {
+  test('keeps every annotation, even the obsolete ones of init containers', () => {
     const annotations = { 'pod.beta.kubernetes.io/init-containers': '[]', other: 'x' };
-    expect(defaultedPod({}, { annotations }).metadata?.annotations).toEqual({ other: 'x' });
+    expect(defaultedPod({}, { annotations }).metadata?.annotations).toEqual(annotations);
   });
 });
 
@@ -309,10 +309,22 @@ describe('a volume', () => {
     ],
     ['ephemeral without a template', { ephemeral: {} }, { ephemeral: {} }],
     [
-      'image, whose pull policy is not defaulted',
+      'image: Always for the tag latest',
       { image: { reference: 'i' } },
-      { image: { reference: 'i' } },
+      { image: { reference: 'i', pullPolicy: 'Always' } },
     ],
+    [
+      'image: IfNotPresent for another tag',
+      { image: { reference: 'i:1' } },
+      { image: { reference: 'i:1', pullPolicy: 'IfNotPresent' } },
+    ],
+    [
+      'image: a given pull policy is kept',
+      { image: { reference: 'i', pullPolicy: 'Never' } },
+      { image: { reference: 'i', pullPolicy: 'Never' } },
+    ],
+    ['image without a reference', { image: {} }, { image: { pullPolicy: 'IfNotPresent' } }],
+    ['emptyDir with a mode', { emptyDir: { mode: 0o1777 } }, { emptyDir: { mode: 0o1777 } }],
     ['nfs', { nfs: { server: 's' } }, { nfs: { server: 's' } }],
   ];
   for (const [name, given, want] of cases)

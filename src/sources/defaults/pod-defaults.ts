@@ -1,20 +1,10 @@
 // Applies the defaults of the API server, which never sees the manifest of a static pod.
 // Pure: the argument is not mutated. Invariant: defaulting is idempotent.
 // Upstream: pkg/apis/core/v1 (defaults.go, zz_generated.defaults.go and the conversion to and from the internal pod).
-import type { Pod, PodSpec } from '../../api/k8s/types.ts';
-import { defaultContainer } from './container-defaults.ts';
+import type { Pod, PodSpec, Volume } from '../../api/k8s/types.ts';
+import { applyConstantDefaults } from './constant-defaults.ts';
+import { hasLatestTag } from './image-tag.ts';
 import { defaultPodResources, requestsFromLimits } from './resource-defaults.ts';
-import { defaultVolume } from './volume-defaults.ts';
-
-const defaultGraceSeconds = 30;
-
-/** Annotations of init containers before there was a field; the API drops them. */
-const initContainerAnnotations: ReadonlySet<string> = new Set([
-  'pod.beta.kubernetes.io/init-containers',
-  'pod.alpha.kubernetes.io/init-containers',
-  'pod.beta.kubernetes.io/init-container-statuses',
-  'pod.alpha.kubernetes.io/init-container-statuses',
-]);
 
 export function defaultPod(given: Pod): Pod {
   const pod = structuredClone(given);
@@ -24,22 +14,27 @@ export function defaultPod(given: Pod): Pod {
   const everyContainer = [...spec.containers, ...(spec.initContainers ?? [])];
   for (const container of everyContainer) requestsFromLimits(container);
   defaultPodResources(spec);
-  defaultSpec(spec);
+  spec.securityContext ??= {};
   if (spec.hostNetwork === true) hostPortsFromContainerPorts(spec);
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
   for (const container of [...everyContainer, ...(spec.ephemeralContainers ?? [])])
-    defaultContainer(container);
-  normalise(pod, spec);
+    container.imagePullPolicy ||= defaultPullPolicy(container.image);
+  applyConstantDefaults(spec, { is: 'struct', name: 'PodSpec' });
+  normalise(spec);
   return pod;
 }
 
-function defaultSpec(spec: PodSpec): void {
-  spec.enableServiceLinks ??= true;
-  spec.dnsPolicy ||= 'ClusterFirst';
-  spec.restartPolicy ||= 'Always';
-  spec.securityContext ??= {};
-  spec.terminationGracePeriodSeconds ??= defaultGraceSeconds;
-  spec.schedulerName ||= 'default-scheduler';
+/** A volume without a source is an empty directory. */
+function defaultVolume(volume: Volume): void {
+  if (Object.entries(volume).every(([key, source]) => key === 'name' || source === undefined))
+    volume.emptyDir = {};
+  const { image } = volume;
+  if (image !== undefined) image.pullPolicy ||= defaultPullPolicy(image.reference);
+}
+
+/** Always for the tag latest; otherwise, even for an invalid reference, IfNotPresent. */
+function defaultPullPolicy(image = ''): string {
+  return hasLatestTag(image) ? 'Always' : 'IfNotPresent';
 }
 
 /** With host network the container port is the host port. */
@@ -48,8 +43,8 @@ function hostPortsFromContainerPorts(spec: PodSpec): void {
     for (const port of container.ports ?? []) if (port.containerPort) port.hostPort ||= port.containerPort;
 }
 
-/** The other changes of the conversion to the internal version and back. */
-function normalise(pod: Pod, spec: PodSpec): void {
+/** Aliases and corrections, which apply to a pod as a whole. */
+function normalise(spec: PodSpec): void {
   // The deprecated field is an alias: it follows the new one, and is used only if that is absent.
   const account = spec.serviceAccountName || spec.serviceAccount;
   if (account) {
@@ -57,7 +52,4 @@ function normalise(pod: Pod, spec: PodSpec): void {
     spec.serviceAccount = account;
   }
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
-  const annotations = pod.metadata?.annotations;
-  if (annotations === undefined) return;
-  for (const key of initContainerAnnotations) delete annotations[key];
 }

@@ -12,6 +12,8 @@ export function requestsFromLimits(container: Pick<Container, 'resources'>): voi
 }
 
 /** Completes the pod-level requests and limits if the manifest has some of them. */
+// differs from upstream: since 1.37 only the API server completes them, when it creates the pod, so a static pod and its mirror
+// pod may have different QoS classes there. Here both are complete, and a static pod keeps its class across the upgrade.
 export function defaultPodResources(spec: PodSpec): void {
   const resources = spec.resources;
   if (resources === undefined) return;

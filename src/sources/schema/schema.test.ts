@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { fieldType, parseType, schema } from './schema.ts';
+import { podFields } from './generated/pod-fields.ts';
+import { fieldType, parseType } from './schema.ts';
 
 describe('the schema', () => {
   test('defines every type that it refers to', () => {
-    const named = new Set(Object.values(schema).flatMap((fields) => Object.values(fields)));
+    const named = new Set(Object.values(podFields).flatMap((fields) => Object.values(fields)));
     const missing = [...named]
       .map((text) => text.replaceAll(/\[\]|\{\}/g, ''))
-      .filter((name) => parseType(name).is === 'struct' && schema[name] === undefined);
+      .filter((name) => parseType(name).is === 'struct' && podFields[name] === undefined);
     expect(missing).toEqual([]);
   });
 
@@ -15,13 +16,13 @@ describe('the schema', () => {
     const walk = (name: string): void => {
       if (reached.has(name)) return;
       reached.add(name);
-      for (const text of Object.values(schema[name] ?? {})) {
+      for (const text of Object.values(podFields[name] ?? {})) {
         const inner = text.replaceAll(/\[\]|\{\}/g, '');
         if (parseType(inner).is === 'struct') walk(inner);
       }
     };
     walk('Pod');
-    expect(Object.keys(schema).filter((name) => !reached.has(name))).toEqual([]);
+    expect(Object.keys(podFields).filter((name) => !reached.has(name))).toEqual([]);
   });
 
   const lookups = [
@@ -33,6 +34,10 @@ describe('the schema', () => {
     ['TCPSocketAction', 'port', { is: 'scalar', name: 'intOrString' }],
     ['ObjectMeta', 'creationTimestamp', { is: 'scalar', name: 'time' }],
     ['Volume', 'emptyDir', { is: 'struct', name: 'EmptyDirVolumeSource' }],
+    ['PodSpec', 'schedulingGroup', { is: 'struct', name: 'PodSchedulingGroup' }],
+    ['VolumeMount', 'bindMountOptions', { is: 'list', of: { is: 'scalar', name: 'string' } }],
+    ['EmptyDirVolumeSource', 'mode', { is: 'scalar', name: 'int32' }],
+    ['PodCertificateProjection', 'userAnnotations', { is: 'map', of: { is: 'scalar', name: 'string' } }],
     ['PodSpec', 'contaners', undefined],
     ['PodSpec', 'constructor', undefined],
   ] as const;

@@ -1,11 +1,6 @@
 // Looks up the type of a manifest's field, so that decoding can name the offending field.
-// Invariant: every type that a table refers to is defined in a table. Upstream: the Go structs that a manifest is decoded into.
-import { containerTypes } from './containers.ts';
-import { metaTypes } from './meta.ts';
-import { podTypes } from './pods.ts';
-import { statusTypes } from './status.ts';
-import type { TypeTable } from './type-table.ts';
-import { volumeTypes } from './volumes.ts';
+// Invariant: every type that a field refers to is defined. Upstream: the Go structs that a manifest is decoded into.
+import { podFields } from './generated/pod-fields.ts';
 
 export type FieldType =
   | { readonly is: 'scalar'; readonly name: ScalarType }
@@ -16,14 +11,6 @@ export type FieldType =
 const scalarTypes = ['string', 'bool', 'int32', 'int64', 'quantity', 'intOrString', 'time', 'any'] as const;
 export type ScalarType = (typeof scalarTypes)[number];
 
-export const schema: TypeTable = {
-  ...metaTypes,
-  ...containerTypes,
-  ...volumeTypes,
-  ...statusTypes,
-  ...podTypes,
-};
-
 export function parseType(text: string): FieldType {
   if (text.startsWith('[]')) return { is: 'list', of: parseType(text.slice(2)) };
   if (text.startsWith('{}')) return { is: 'map', of: parseType(text.slice(2)) };
@@ -33,7 +20,7 @@ export function parseType(text: string): FieldType {
 
 /** The type of a struct's field; undefined for an unknown field. */
 export function fieldType(struct: string, field: string): FieldType | undefined {
-  const fields = schema[struct];
+  const fields = podFields[struct];
   if (fields === undefined) throw new RangeError(`no such type: ${struct}`);
   const text = Object.hasOwn(fields, field) ? fields[field] : undefined;
   return text === undefined ? undefined : parseType(text);
