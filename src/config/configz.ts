@@ -7,7 +7,16 @@ import { type KubeletConfiguration, kubeletConfiguration } from './table/kubelet
 
 /** The response body, to be sent as JSON. */
 export function renderConfigz(config: KubeletConfiguration): { readonly kubeletconfig: unknown } {
-  return { kubeletconfig: encodeObject(kubeletConfiguration, config) };
+  return { kubeletconfig: encodeConfiguration(config) };
+}
+
+/** With kind and apiVersion, so that it can be used as a configuration file. */
+function encodeConfiguration(config: KubeletConfiguration): object {
+  return {
+    kind: 'KubeletConfiguration',
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    ...encodeObject(kubeletConfiguration, config),
+  };
 }
 
 /**
@@ -16,7 +25,7 @@ export function renderConfigz(config: KubeletConfiguration): { readonly kubeletc
  */
 export function maskedConfiguration(config: KubeletConfiguration): unknown {
   const headers = Object.keys(config.staticPodURLHeader).map((name) => [name, [masked]] as const);
-  return encodeObject(kubeletConfiguration, {
+  return encodeConfiguration({
     ...config,
     staticPodURL: redactUrl(config.staticPodURL),
     staticPodURLHeader: Object.fromEntries(headers),
@@ -25,7 +34,7 @@ export function maskedConfiguration(config: KubeletConfiguration): unknown {
 
 type Values = { readonly [name: string]: unknown };
 
-function encodeObject(schema: Schema, values: Values): unknown {
+function encodeObject(schema: Schema, values: Values): object {
   const encoded: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(schema)) {
     const value = values[name];

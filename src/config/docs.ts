@@ -37,6 +37,7 @@ const kindNames: Readonly<Record<Kind, string>> = {
   quantity: 'quantity',
   timestamp: 'time',
   strings: 'list of strings',
+  integers: 'list of integers',
   stringMap: 'map to strings',
   booleanMap: 'map to booleans',
   stringListMap: 'map to lists of strings',
@@ -220,10 +221,16 @@ Set by \`featureGates\` in the [configuration](configuration.md) or by \`--featu
 ${upstreamVersion}; most of them guard other components and are accepted so that all components can share one list.
 
 - \`AllAlpha\` and \`AllBeta\` switch all gates of their stage that are not set explicitly.
-- An unknown gate, or a locked one set to anything but its default, is an error.
+- An unknown gate, or a locked one set to anything but its default, is an error. For a gate that an earlier release had,
+  the error names the release that removed it.
+- A gate that is on while a gate it depends on is off is an error. \`AllAlpha=true\` alone is one, since several alpha
+  gates depend on beta gates that are off by default.
+- A gate that is off by default and marked "No effect yet" cannot be enabled: the start fails and names it. The same
+  holds for \`AllAlpha\` and \`AllBeta\`; set the gates that the error lists to false beside them. Upstream implements
+  them all.
 - Setting a stable or deprecated gate logs a warning, since a later release will remove it.
 - The metric \`kubernetes_feature_enabled\` has the effective value of every gate.
-- A gate with "No effect yet" or "Always on" that is set to something other than its default logs a warning at start.
+- Any other gate with "No effect yet" or "Always on" that is set to something other than its default logs a warning.
   "Other components" marks the gates that no kubelet reads.
 
 | gate | stage | default | | in this kubelet | fields |

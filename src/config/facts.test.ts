@@ -1,4 +1,4 @@
-// Compares the tables with the flags, gates and /configz of the upstream kubelet v1.34.11.
+// Compares the tables with the flags, gates and /configz of the upstream kubelet v1.37.0.
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { allFlags, flagByName } from './command-line/flag-index.ts';
@@ -37,7 +37,7 @@ describe('flags', () => {
     );
     const theirs = lines(upstreamFlags).toSorted();
     expect(ours.toSorted()).toEqual(theirs);
-    expect([theirs.length, theirs.filter((line) => line.endsWith('deprecated')).length]).toEqual([150, 126]);
+    expect([theirs.length, theirs.filter((line) => line.endsWith('deprecated')).length]).toEqual([131, 107]);
   });
 
   test('no existing flag is listed as removed', () => {
@@ -56,11 +56,11 @@ test('the alpha and beta gates are those that upstream lists', () => {
   expect(listedGates().map(({ name, spec }) => `${name} ${spec.stage} ${spec.default}`)).toEqual(
     lines(upstreamGates),
   );
-  expect(Object.keys(defaultGates)).toHaveLength(208);
+  expect(Object.keys(defaultGates)).toHaveLength(254);
 });
 
-test('the configuration has the 123 fields of v1beta1', () => {
-  expect(Object.keys(kubeletConfiguration)).toHaveLength(123);
+test('the configuration has the 126 fields of v1beta1', () => {
+  expect(Object.keys(kubeletConfiguration)).toHaveLength(126);
 });
 
 test('the effective configuration equals upstream’s for the same input, in the same order', async () => {
@@ -72,6 +72,7 @@ clusterDNS: [10.96.0.10]
 oomScoreAdj: 0
 evictionHard: {nodefs.available: 2%, memory.available: 100Mi, imagefs.available: 2%}
 failSwapOn: false
+failCgroupV1: false
 containerRuntimeEndpoint: unix:///DIR/proxy.sock
 `;
   const outcome = await loadCommandLine({
@@ -84,5 +85,5 @@ containerRuntimeEndpoint: unix:///DIR/proxy.sock
 });
 
 test('the version is upstream’s with this project’s version after the plus', () => {
-  expect(kubeletVersion).toBe(`v1.34.11+ts.${packageJson.version}`);
+  expect(kubeletVersion).toBe(`v1.37.0+ts.${packageJson.version}`);
 });

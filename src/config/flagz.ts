@@ -1,4 +1,4 @@
-// Renders every flag with its value for /flagz. Upstream: component-base/zpages/flagz.
+// Every flag with its value, for /flagz. Upstream: k8s.io/apiserver/pkg/server/flagz.
 // Invariant: values that may be credentials are masked.
 import { redactUrl } from '../base/log/redact-url.ts';
 import { allFlags, type FlagEntry, foldUses } from './command-line/flag-index.ts';
@@ -16,11 +16,6 @@ export function flagValues(args: ParsedArgs): readonly FlagValue[] {
     const text = valueText(entry, foldUses(entry, args.uses.get(entry) ?? [], start).value);
     return [entry.name, isUrl(entry) ? redactUrl(text) : text];
   });
-}
-
-export function renderFlagz(args: ParsedArgs): string {
-  const lines = flagValues(args).map(([name, value]) => `${name}=${value}\n`);
-  return `\nkubelet flags\nWarning: This page is for debugging; its format may change at any time.\n\n${lines.join('')}`;
 }
 
 interface Taint {

@@ -18,6 +18,7 @@ export type Kind =
   | 'quantity'
   | 'timestamp'
   | 'strings'
+  | 'integers'
   | 'stringMap'
   | 'booleanMap'
   | 'stringListMap'
@@ -207,6 +208,10 @@ export function timestamp(options: Common<string>): Field<string> {
 
 export function strings(options: Common<readonly string[]>): Field<readonly string[]> {
   return row<readonly string[]>('strings', [], options);
+}
+
+export function integers(options: Common<readonly number[]>): Field<readonly number[]> {
+  return row<readonly number[]>('integers', [], options);
 }
 
 export function stringMap(options: Common<StringMap>): Field<StringMap> {

@@ -35,3 +35,14 @@ export const insecureCipherSuites = [
   'TLS_RSA_WITH_AES_256_GCM_SHA384',
   'TLS_RSA_WITH_RC4_128_SHA',
 ] as const;
+
+/** The key exchange mechanisms that Go's crypto/tls knows, by IANA number, with the names of OpenSSL. */
+export const tlsGroupNames: ReadonlyMap<number, string> = new Map([
+  [23, 'P-256'],
+  [24, 'P-384'],
+  [25, 'P-521'],
+  [29, 'X25519'],
+  [4587, 'SecP256r1MLKEM768'],
+  [4588, 'X25519MLKEM768'],
+  [4589, 'SecP384r1MLKEM1024'],
+]);

@@ -69,7 +69,7 @@ test('k3s: drop-ins work without a file, and removed flags warn once and are ign
     cgroups: ['/k3s', '/k3s'],
   });
   const removed = warnings.filter((line) => line.includes('was removed')).map((line) => line.split(' ')[1]);
-  expect(removed).toEqual(['--cni-bin-dir', '--container-runtime', '--allow-privileged']);
+  expect(removed).toEqual(['--containerd', '--cni-bin-dir', '--container-runtime', '--allow-privileged']);
   expect(warnings.filter((line) => line.startsWith('Feature gate'))).toHaveLength(1);
 });
 
@@ -96,5 +96,8 @@ test('EKS: drop-ins are merged over the JSON file in order', async () => {
     providers: ['ecr-credential-provider'],
     shutdown: 45_000,
   });
-  expect(warnings).toEqual([expect.stringContaining('--register-with-taints')]);
+  expect(warnings).toEqual([
+    expect.stringContaining('--register-with-taints'),
+    expect.stringContaining('ImageVolume=true was set although it is generally available'),
+  ]);
 });

@@ -1,7 +1,8 @@
 // The version that this kubelet reports: that of the upstream kubelet it replaces, and its own after the plus.
 // A test compares it with package.json.
+import { kubernetesRelease } from '../api/k8s/release.ts';
 
-export const upstreamVersion = 'v1.34.11';
+export const upstreamVersion = kubernetesRelease;
 const ownVersion = '0.1.0';
 export const kubeletVersion = `${upstreamVersion}+ts.${ownVersion}`;
 

@@ -12,6 +12,7 @@ import { loadCommandLine, type RunOutcome } from '../config/command-line/load-co
 import { maskedConfiguration } from '../config/configz.ts';
 import type { ConfigurationFiles } from '../config/load/read-files.ts';
 import { findHierarchies, type Hierarchies } from '../edge/cgroup/hierarchies.ts';
+import { hasTlsGroup } from '../edge/http/tls-groups.ts';
 import { readMachine } from '../edge/machine/machine.ts';
 import { readMachineCapacity } from '../edge/machine/machine-capacity.ts';
 import { realEdges } from '../edge/real-edges.ts';
@@ -49,7 +50,7 @@ export async function runCommand(
   const outcome = await loadCommandLine({
     argv,
     files: configurationFiles(),
-    host: async () => ({ cgroupVersion: (await readMachine()).cgroupVersion }),
+    host: async () => ({ cgroupVersion: (await readMachine()).cgroupVersion, hasTlsGroup }),
   });
   if (outcome.kind !== 'run') {
     const stream = outcome.kind === 'print' ? process.stdout : process.stderr;
@@ -73,7 +74,7 @@ function logSettings({ config, settingWarnings, version, warnings }: RunOutcome,
   for (const warning of warnings) log.warn(warning);
   for (const { message, values } of settingWarnings) log.warn(message, values);
   log.info('Kubelet version', { kubeletVersion: version, node: process.version });
-  logEffectiveConfiguration(log, () => maskedConfiguration(config));
+  logEffectiveConfiguration(log, maskedConfiguration(config));
 }
 
 async function runKubelet(run: Run): Promise<number> {

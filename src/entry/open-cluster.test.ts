@@ -17,7 +17,7 @@ function input(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>>>
   return {
     config: legacyConfiguration({}),
     flags,
-    version: 'v1.34.11',
+    version: 'v1.37.0',
     nodeName: 'n',
     clock: new FakeClock(),
     random: () => 0.5,

@@ -1,5 +1,7 @@
-// Logs the effective configuration. Upstream logs it at -v=5 with the values of staticPodURLHeader masked.
+// Logs the effective configuration as YAML, with the values of staticPodURLHeader masked.
+// differs from upstream: other values that may be credentials are masked too, such as the query of a URL.
 // Invariant: no value that may be a credential is logged, whatever field is added.
+import { stringify } from 'yaml';
 import type { Logger } from '../base/log/log.ts';
 import { masked as mask, redactUrl } from '../base/log/redact-url.ts';
 
@@ -31,9 +33,8 @@ function maskText(name: string, text: string): string {
   return urlField.test(name) ? redactUrl(text) : text;
 }
 
-/** Renders the configuration only if the verbosity is high enough. */
-export function logEffectiveConfiguration(log: Logger, configuration: () => unknown): void {
-  const verbose = log.v(5);
-  if (verbose.enabled)
-    verbose.info('KubeletConfiguration', { configuration: maskConfiguration(configuration()) });
+/** `configuration`: in the form of /configz. */
+export function logEffectiveConfiguration(log: Logger, configuration: unknown): void {
+  const config = stringify(maskConfiguration(configuration), { sortMapEntries: true, lineWidth: 0 });
+  log.info('Effective KubeletConfiguration', { config });
 }

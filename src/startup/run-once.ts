@@ -1,5 +1,5 @@
 // Decides when a kubelet with --runonce is done. Pure.
-// Upstream: formerly pkg/kubelet/runonce.go, where the durations come from; v1.34 rejects --runonce.
+// Upstream: formerly pkg/kubelet/runonce.go, where the durations come from; upstream now rejects --runonce.
 import type { ContainerStatus, Pod, PodStatus } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
 

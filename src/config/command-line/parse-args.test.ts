@@ -103,9 +103,9 @@ describe('outcomes', () => {
     expect(await load('--version=raw')).toMatchObject({
       text: expect.stringContaining(`GitVersion:"${kubeletVersion}"`) as string,
     });
-    expect(await load('--version=v1.34.11-mine.1')).toMatchObject({
+    expect(await load('--version=v1.37.0-mine.1')).toMatchObject({
       kind: 'run',
-      version: 'v1.34.11-mine.1',
+      version: 'v1.37.0-mine.1',
     });
     expect(await load('--version=v1.33.0')).toMatchObject({ kind: 'error' });
     expect(await load('--version=false')).toMatchObject({ kind: 'run', version: kubeletVersion });

@@ -89,6 +89,7 @@ function scalarOf(kind: Kind): Decode {
 
 const composites: Partial<Record<Kind, Decode>> = {
   strings: listOf(scalarOf('string')),
+  integers: listOf(scalarOf('int32')),
   stringMap: mapOf(scalarOf('string')),
   booleanMap: mapOf(scalarOf('boolean')),
   quantityMap: mapOf(scalarOf('quantity')),

@@ -62,11 +62,16 @@ describe('precedence', () => {
 
   test('flags override drop-ins, drop-ins override the file, and gates are merged', async () => {
     const { config, gates } = await run(
-      ['--config=/k/a.yaml', '--config-dir=/k/d', '--max-pods=3', '--feature-gates=ImageVolume=true'],
+      [
+        '--config=/k/a.yaml',
+        '--config-dir=/k/d',
+        '--max-pods=3',
+        '--feature-gates=ContainerStopSignals=true',
+      ],
       {
-        '/k/a.yaml': `${header}maxPods: 1\nport: 1111\nhealthzPort: 1\nclusterDNS: [1.1.1.1]\nfeatureGates: {NodeLogQuery: true}\n`,
+        '/k/a.yaml': `${header}maxPods: 1\nport: 1111\nhealthzPort: 1\nclusterDNS: [1.1.1.1]\nfeatureGates: {QOSReserved: true}\n`,
         '/k/d/20.conf': `${header}port: 2222\nclusterDNS: [3.3.3.3]\n`,
-        '/k/d/10.conf': `${header}port: 3333\nmaxPods: 2\nfeatureGates: {EnvFiles: true}\n`,
+        '/k/d/10.conf': `${header}port: 3333\nmaxPods: 2\nfeatureGates: {EnvFiles: false}\n`,
         '/k/d/skipped.yaml': 'nonsense: [',
       },
     );
@@ -76,11 +81,11 @@ describe('precedence', () => {
       1,
       ['3.3.3.3'],
     ]);
-    expect([gates.ImageVolume, gates.NodeLogQuery, gates.EnvFiles, gates.MemoryQoS]).toEqual([
-      true,
+    expect([gates.ContainerStopSignals, gates.QOSReserved, gates.EnvFiles, gates.MemoryQoS]).toEqual([
       true,
       true,
       false,
+      true,
     ]);
     expect(renderConfigz(config)).toMatchObject({ kubeletconfig: { maxPods: 3, syncFrequency: '1m0s' } });
   });

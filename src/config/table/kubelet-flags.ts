@@ -1,7 +1,6 @@
 // The flags that are not fields of KubeletConfiguration. Upstream: cmd/kubelet/app/options (KubeletFlags and global flags).
 import { noneYet } from '../effect.ts';
 import { boolean, duration, type InferConfig, int32, stringMap, text } from '../schema.ts';
-import { cadvisorFlags } from './cadvisor-flags.ts';
 
 const useEviction = 'Use evictionHard or evictionSoft instead.';
 
@@ -55,6 +54,12 @@ export const kubeletFlags = {
     flag: { name: 'hostname-override', deprecated: false },
     doc: 'Node name to use instead of the host name.',
   }),
+  housekeepingInterval: duration({
+    default: '10s',
+    flag: { name: 'housekeeping-interval', deprecated: false },
+    effect: noneYet('configurable interval of collecting statistics'),
+    doc: 'How often container statistics are collected.',
+  }),
   imageCredentialProviderBinDir: text({
     flag: { name: 'image-credential-provider-bin-dir', deprecated: false },
     doc: 'Directory of the credential provider plugins.',
@@ -93,13 +98,6 @@ export const kubeletFlags = {
     flag: { name: 'node-labels', type: 'labels', deprecated: false },
     doc: 'Labels of the Node when it is registered. In the kubernetes.io and k8s.io namespaces only the well-known node labels and those under kubelet.kubernetes.io and node.kubernetes.io are allowed.',
   }),
-  podInfraContainerImage: text({
-    flag: {
-      name: 'pod-infra-container-image',
-      deprecated: 'The container runtime reports its sandbox image.',
-    },
-    doc: 'Sandbox image that image garbage collection keeps.',
-  }),
   rootDir: text({
     default: '/var/lib/kubelet',
     flag: { name: 'root-dir', deprecated: false },
@@ -121,7 +119,6 @@ export const kubeletFlags = {
     flag: { name: 'help', short: 'h', deprecated: false },
     doc: 'Print this text and exit.',
   }),
-  ...cadvisorFlags,
 };
 
 export type KubeletFlags = InferConfig<typeof kubeletFlags>;

@@ -161,11 +161,16 @@ export const operation = {
     keepsZero: true,
     doc: 'Run containers without a seccomp profile under RuntimeDefault.',
   }),
-  memoryThrottlingFactor: float({
-    default: 0.9,
-    keepsZero: true,
+  memoryThrottlingFactor: optional(
+    float({
+      actsWith: 'MemoryQoS',
+      doc: 'Fraction of the memory limit, above 0 up to 1, at which the kernel throttles a container. Unset means that containers are not throttled.',
+    }),
+  ),
+  memoryReservationPolicy: choice(['None', 'TieredReservation'], {
+    default: 'None',
     actsWith: 'MemoryQoS',
-    doc: 'Fraction of the memory limit, above 0 up to 1, at which the kernel throttles a container.',
+    doc: 'TieredReservation protects the requested memory of Guaranteed pods from reclaim (memory.min), and that of Burstable pods as long as possible (memory.low).',
   }),
   registerWithTaints: objects(taintFields, {
     flag: { name: 'register-with-taints', type: 'taints' },
@@ -215,6 +220,7 @@ export const operation = {
     doc: 'Address of the CRI image service, if it differs.',
   }),
   failCgroupV1: boolean({
+    default: true,
     keepsZero: true,
     flag: { name: 'fail-cgroupv1', deprecated: false },
     doc: 'Fail to start on a host with cgroup v1.',

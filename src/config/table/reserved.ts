@@ -68,6 +68,11 @@ export const reserved = {
     flag: 'allowed-unsafe-sysctls',
     doc: 'Unsafe sysctls that pods may set. A trailing * matches any suffix.',
   }),
+  defaultPodSysctls: stringMap({
+    gate: 'DefaultPodSysctls',
+    effect: noneYet('default sysctls of pods'),
+    doc: 'Sysctls of every pod that does not set them itself.',
+  }),
   volumePluginDir: text({
     default: '/usr/libexec/kubernetes/kubelet-plugins/volume/exec/',
     path: true,

@@ -1,5 +1,15 @@
 // The fields enableServer to authorization, in upstream's order: static pods, the HTTPS server, its certificate and access.
-import { boolean, choice, duration, int32, object, stringListMap, strings, text } from '../schema.ts';
+import {
+  boolean,
+  choice,
+  duration,
+  int32,
+  integers,
+  object,
+  stringListMap,
+  strings,
+  text,
+} from '../schema.ts';
 import { tlsVersionNames } from '../tls-names.ts';
 
 export const serving = {
@@ -74,6 +84,9 @@ export const serving = {
   tlsCipherSuites: strings({
     flag: 'tls-cipher-suites',
     doc: "Cipher suites of the server up to TLS 1.2, by their IANA names. Empty means Go's defaults, suites with forward secrecy. The suites of TLS 1.3 cannot be configured.",
+  }),
+  tlsCurvePreferences: integers({
+    doc: "Key exchange mechanisms of the server, by the numbers of IANA's registry. The order is ignored. Empty means the defaults of OpenSSL.",
   }),
   tlsMinVersion: choice(['', ...tlsVersionNames], {
     flag: 'tls-min-version',

@@ -9,6 +9,8 @@ import type { KubeletFlags } from '../table/kubelet-flags.ts';
 /** Facts about the machine that rules need. */
 export interface HostFacts {
   readonly cgroupVersion: 1 | 2;
+  /** Whether the TLS library of this process has the key exchange mechanism of this name. Absent: assumed to have all. */
+  readonly hasTlsGroup?: (name: string) => boolean;
 }
 
 export interface RuleContext {

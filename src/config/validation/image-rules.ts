@@ -7,6 +7,7 @@ export const imageRules: Rule = ({ config, fail }) => {
   if (low >= high)
     fail('imageGCLowThresholdPercent', `${low} must be below imageGCHighThresholdPercent, which is ${high}`);
   const { imageMaximumGCAge: oldest, imageMinimumGCAge: youngest } = config;
+  if (youngest.ns < 0n) fail('imageMinimumGCAge', `${youngest} is negative`);
   if (oldest.ns < 0n) fail('imageMaximumGCAge', `${oldest} is negative`);
   if (oldest.ns > 0n && oldest.ns <= youngest.ns) {
     fail('imageMaximumGCAge', `${oldest} must be longer than imageMinimumGCAge, which is ${youngest}`);
@@ -36,9 +37,10 @@ export const imageVerificationRules: Rule = ({ config, gates, fail }) => {
   }
 };
 
-/** Host and port, then the path. */
+/** Host and port, if any, then the path. */
 const imageName =
-  /^((?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?)\/([a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)$/;
+  /^(?:(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?\/)?([a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)$/;
+const maxNameLength = 255;
 
 function allowlistProblem(pattern: string): string | undefined {
   if (pattern !== pattern.trim()) return 'has leading or trailing whitespace';
@@ -47,9 +49,6 @@ function allowlistProblem(pattern: string): string | undefined {
   const rest = wildcard ? pattern.slice(0, -1) : pattern;
   if (rest.includes('*')) return 'has a wildcard other than a trailing "/*"';
   if (wildcard) return rest === '/' ? 'names no registry' : undefined;
-  const [, registry = '', path = ''] = imageName.exec(pattern) ?? [];
-  // Only a fully qualified name is normalized: docker.io/library/nginx, not nginx.
-  const named = /[.:A-Z]/.test(registry) || registry === 'localhost';
-  const normal = registry !== 'index.docker.io' && (registry !== 'docker.io' || path.includes('/'));
-  return named && normal ? undefined : 'is not a full image name without tag and digest';
+  const isName = pattern.length <= maxNameLength && imageName.test(pattern);
+  return isName ? undefined : 'is not an image name without tag and digest';
 }

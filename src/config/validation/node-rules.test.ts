@@ -21,22 +21,26 @@ describe('the host', () => {
     [
       'failCgroupV1 on v1',
       { set: { failCgroupV1: true }, host: v1 },
-      'failCgroupV1 (--fail-cgroupv1): this host',
+      'failCgroupV1 (--fail-cgroupv1): kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release',
     ],
-    ['cgroup v1', { host: v1 }],
+    ['cgroup v1 by default', { host: v1 }, 'failCgroupV1'],
+    ['cgroup v1 with failCgroupV1 false', { set: { failCgroupV1: false }, host: v1 }],
     ['singleProcessOOMKill false on v2', { set: { singleProcessOOMKill: false } }],
-    ['singleProcessOOMKill true on v1', { set: { singleProcessOOMKill: true }, host: v1 }],
+    [
+      'singleProcessOOMKill true on v1',
+      { set: { failCgroupV1: false, singleProcessOOMKill: true }, host: v1 },
+    ],
     [
       'singleProcessOOMKill false on v1',
-      { set: { singleProcessOOMKill: false }, host: v1 },
+      { set: { failCgroupV1: false, singleProcessOOMKill: false }, host: v1 },
       'singleProcessOOMKill',
     ],
     [
       'LimitedSwap on v1',
-      { set: { memorySwap: { swapBehavior: 'LimitedSwap' } }, host: v1 },
+      { set: { failCgroupV1: false, memorySwap: { swapBehavior: 'LimitedSwap' } }, host: v1 },
       'needs cgroup v2',
     ],
-    ['NoSwap on v1', { set: { memorySwap: { swapBehavior: 'NoSwap' } }, host: v1 }],
+    ['NoSwap on v1', { set: { failCgroupV1: false, memorySwap: { swapBehavior: 'NoSwap' } }, host: v1 }],
     ['idsPerPod 65536', { set: { userNamespaces: { idsPerPod: 65536 } } }],
     ['idsPerPod 131072', { set: { userNamespaces: { idsPerPod: 131072 } } }],
     ['idsPerPod unset', { set: { userNamespaces: {} } }],
@@ -90,7 +94,14 @@ describe('shutdown', () => {
     ],
     [
       'critical pods without the gate',
-      { set: { shutdownGracePeriodCriticalPods: '1s' }, off: ['GracefulNodeShutdown'] },
+      {
+        set: { shutdownGracePeriodCriticalPods: '1s' },
+        off: [
+          'GracefulNodeShutdown',
+          'GracefulNodeShutdownBasedOnPodPriority',
+          'WindowsGracefulNodeShutdown',
+        ],
+      },
       'shutdownGracePeriodCriticalPods: needs the feature gate',
     ],
   ]);
@@ -167,6 +178,45 @@ describe('pods and logs', () => {
       'containerRuntimeEndpoint (--container-runtime-endpoint)',
     ],
     ['memoryThrottlingFactor 1', { set: { memoryThrottlingFactor: 1 } }],
+    [
+      'the former throttling factor without MemoryQoS',
+      { set: { memoryThrottlingFactor: 0.9 }, off: ['MemoryQoS'] },
+    ],
+    [
+      'another throttling factor without MemoryQoS',
+      { set: { memoryThrottlingFactor: 0.8 }, off: ['MemoryQoS'] },
+      'memoryThrottlingFactor: needs the feature gate MemoryQoS',
+    ],
+    ['tiered reservation', { set: { memoryReservationPolicy: 'TieredReservation' } }],
+    [
+      'tiered reservation without MemoryQoS',
+      { set: { memoryReservationPolicy: 'TieredReservation' }, off: ['MemoryQoS'] },
+      'memoryReservationPolicy: "TieredReservation" needs the feature gate MemoryQoS',
+    ],
+    [
+      'another reservation policy',
+      { set: { memoryReservationPolicy: 'Some' } },
+      'memoryReservationPolicy: "Some"',
+    ],
+    [
+      'default sysctls',
+      { set: { defaultPodSysctls: { 'net.ipv4.ip_forward': '1' } } },
+      'defaultPodSysctls: needs',
+    ],
+    ['a negative minimum age of images', { set: { imageMinimumGCAge: '-1s' } }, 'imageMinimumGCAge'],
+    ['curves', { set: { tlsCurvePreferences: [29, 23] } }],
+    [
+      'a curve twice',
+      { set: { tlsCurvePreferences: [29, 29] } },
+      'tlsCurvePreferences: 29 is specified twice',
+    ],
+    ['an unknown curve', { set: { tlsCurvePreferences: [30] } }, '30 is not a known key exchange mechanism'],
+    ['a curve out of range', { set: { tlsCurvePreferences: [0] } }, '0 is out of range'],
+    [
+      'a curve that OpenSSL lacks',
+      { set: { tlsCurvePreferences: [4588] }, host: { cgroupVersion: 2, hasTlsGroup: () => false } },
+      '4588 (X25519MLKEM768) is not supported by the OpenSSL of this Node.js',
+    ],
     ['memoryThrottlingFactor 0.01', { set: { memoryThrottlingFactor: 0.01 } }],
     [
       'memoryThrottlingFactor 0',
@@ -205,13 +255,13 @@ describe('pods and logs', () => {
       { set: { enableSystemLogQuery: true, enableSystemLogHandler: false }, on: ['NodeLogQuery'] },
       'enableSystemLogQuery: needs enableSystemLogHandler',
     ],
-    ['hidden metrics of the previous version', { set: { showHiddenMetricsForVersion: '1.33' } }],
+    ['hidden metrics of the previous version', { set: { showHiddenMetricsForVersion: '1.36' } }],
     [
       'hidden metrics of another version',
-      { set: { showHiddenMetricsForVersion: '1.32' } },
+      { set: { showHiddenMetricsForVersion: '1.35' } },
       'showHiddenMetricsForVersion: must be',
     ],
-    ['hidden metrics of this version', { set: { showHiddenMetricsForVersion: '1.34' } }, 'empty or "1.33"'],
+    ['hidden metrics of this version', { set: { showHiddenMetricsForVersion: '1.37' } }, 'empty or "1.36"'],
   ]);
 });
 

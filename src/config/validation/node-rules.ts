@@ -28,7 +28,12 @@ export const hostRules: Rule = ({ config, gates, host, fail, warn }) => {
     warn('kubeletCgroups is not within kubeReservedCgroup, which is not supported.');
   }
   if (host?.cgroupVersion !== 1) return;
-  if (config.failCgroupV1) fail('failCgroupV1', 'this host has cgroup v1');
+  if (config.failCgroupV1) {
+    fail(
+      'failCgroupV1',
+      'kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release. To run it regardless, set this to false',
+    );
+  }
   if (config.singleProcessOOMKill === false) fail('singleProcessOOMKill', 'cannot be false on cgroup v1');
   if (config.memorySwap.swapBehavior === 'LimitedSwap') {
     fail('memorySwap.swapBehavior', '"LimitedSwap" needs cgroup v2');
@@ -99,13 +104,28 @@ export const sysctlRules: Rule = ({ config, fail }) => {
 };
 
 export const podRules: Rule = ({ config, fail }) => {
-  // differs from upstream: v1.34 rejects runOnce; here it works without the server, as in older kubelets.
+  // differs from upstream: upstream rejects runOnce; here it works without the server, as in older kubelets.
   if (config.runOnce && config.enableServer) {
     fail('runOnce', 'cannot be used together with enableServer (--enable-server)');
   }
   if (config.containerRuntimeEndpoint === '') fail('containerRuntimeEndpoint', 'must not be empty');
-  const factor = config.memoryThrottlingFactor;
-  if (!(factor > 0 && factor <= 1)) fail('memoryThrottlingFactor', `${factor} must be above 0 and at most 1`);
+};
+
+/** The default before v1.37. Files that still have it keep working when MemoryQoS is off. */
+const formerThrottlingFactor = 0.9;
+
+export const memoryQosRules: Rule = ({ config, gates, fail }) => {
+  const { memoryReservationPolicy: policy, memoryThrottlingFactor: factor } = config;
+  if (factor !== undefined && !(factor > 0 && factor <= 1)) {
+    fail('memoryThrottlingFactor', `${factor} must be above 0 and at most 1`);
+  }
+  if (gates.MemoryQoS) return;
+  if (factor !== undefined && factor !== formerThrottlingFactor) {
+    fail('memoryThrottlingFactor', 'needs the feature gate MemoryQoS');
+  }
+  if (policy === 'TieredReservation') {
+    fail('memoryReservationPolicy', `${quote(policy)} needs the feature gate MemoryQoS`);
+  }
 };
 
 export const logRules: Rule = ({ config, fail }) => {

@@ -130,6 +130,7 @@ describe('managers', () => {
     off,
   });
   const alpha = ['CPUManagerPolicyAlphaOptions'];
+  const unimplemented = 'CPUManagerPolicyAlphaOptions cannot be enabled';
   runCases([
     ['the static policy', cpu({})],
     [
@@ -143,7 +144,7 @@ describe('managers', () => {
     ],
     ['a stable option', cpu({ 'full-pcpus-only': 'true' })],
     ['a beta option', cpu({ 'distribute-cpus-across-numa': 'true' })],
-    ['an alpha option with its gate', cpu({ 'align-by-socket': 'true' }, alpha)],
+    ['an alpha option with its gate', cpu({ 'align-by-socket': 'true' }, alpha), unimplemented],
     [
       'an alpha option without its gate',
       cpu({ 'align-by-socket': 'true' }),
@@ -154,11 +155,13 @@ describe('managers', () => {
     [
       'options that are mutually exclusive',
       cpu({ 'full-pcpus-only': 'true', 'distribute-cpus-across-cores': 'true' }, alpha),
+      unimplemented,
       'are mutually exclusive',
     ],
     [
       'one of them switched off',
       cpu({ 'full-pcpus-only': 'false', 'distribute-cpus-across-cores': 'true' }, alpha),
+      unimplemented,
     ],
     [
       'uncore cache and NUMA distribution',
@@ -175,11 +178,6 @@ describe('managers', () => {
     ['too few NUMA nodes', topology({ 'max-allowable-numa-nodes': '7' }), 'at least 8'],
     ['NUMA nodes in words', topology({ 'max-allowable-numa-nodes': 'many' }), 'at least 8'],
     ['an unknown topology option', topology({ x: 'y' }), 'not an option of the topology manager'],
-    [
-      'topology options without the gate',
-      topology({ 'prefer-closest-numa-nodes': 'true' }, ['TopologyManagerPolicyOptions']),
-      'needs the feature gate TopologyManagerPolicyOptions',
-    ],
     [
       'a beta topology option without the gate',
       topology({ 'max-allowable-numa-nodes': '8' }, ['TopologyManagerPolicyBetaOptions']),

@@ -1,7 +1,7 @@
 // Rules for logging, tracing, TLS and addresses. Upstream: component-base logs and tracing, InitializeTLS in cmd/kubelet/app/server.go.
 import { parseIp } from '../../api/k8s/ip-address.ts';
 import { parseQuantity } from '../quantity.ts';
-import { insecureCipherSuites, preferredCipherSuites } from '../tls-names.ts';
+import { insecureCipherSuites, preferredCipherSuites, tlsGroupNames } from '../tls-names.ts';
 import { quote, type Rule } from './context.ts';
 
 export const loggingRules: Rule = ({ config, gates, fail }) => {
@@ -44,6 +44,21 @@ export const tlsRules: Rule = ({ config, fail, warn }) => {
   }
   if (suites.length > 0 && config.tlsMinVersion === 'VersionTLS13') {
     warn('tlsCipherSuites has no effect: the suites of TLS 1.3 cannot be configured.');
+  }
+};
+
+const mostIds = 2 ** 16 - 1;
+
+export const tlsGroupRules: Rule = ({ config, host, fail }) => {
+  const path = 'tlsCurvePreferences';
+  for (const [index, id] of config.tlsCurvePreferences.entries()) {
+    const name = tlsGroupNames.get(id);
+    if (id <= 0 || id > mostIds) fail(path, `${id} is out of range, must be from 1 to ${mostIds}`);
+    else if (config.tlsCurvePreferences.indexOf(id) < index) fail(path, `${id} is specified twice`);
+    else if (name === undefined) fail(path, `${id} is not a known key exchange mechanism`);
+    else if (host?.hasTlsGroup?.(name) === false) {
+      fail(path, `${id} (${name}) is not supported by the OpenSSL of this Node.js`);
+    }
   }
 };
 

@@ -120,15 +120,18 @@ describe('words', () => {
 });
 
 describe('gates', () => {
+  const shutdownGates = [
+    'GracefulNodeShutdown',
+    'GracefulNodeShutdownBasedOnPodPriority',
+    'WindowsGracefulNodeShutdown',
+  ];
   const cases: readonly (readonly [gate: string, set: Readonly<Record<string, unknown>>, where: string])[] = [
     ['CustomCPUCFSQuotaPeriod', { cpuCFSQuotaPeriod: '200ms' }, 'cpuCFSQuotaPeriod (--cpu-cfs-quota-period)'],
-    ['ImageMaximumGCAge', { imageMaximumGCAge: '1h' }, 'imageMaximumGCAge'],
     [
       'RotateKubeletServerCertificate',
       { serverTLSBootstrap: true },
       'serverTLSBootstrap (--rotate-server-certificates)',
     ],
-    ['GracefulNodeShutdown', { shutdownGracePeriod: '1s' }, 'shutdownGracePeriod'],
     [
       'GracefulNodeShutdownBasedOnPodPriority',
       { shutdownGracePeriodByPodPriority: [{ priority: 1, shutdownGracePeriodSeconds: 1 }] },
@@ -144,7 +147,6 @@ describe('gates', () => {
       { imagePullCredentialsVerificationPolicy: 'NeverVerify' },
       'imagePullCredentialsVerificationPolicy',
     ],
-    ['NodeLogQuery', { enableSystemLogQuery: true }, 'enableSystemLogQuery'],
     [
       'LoggingAlphaOptions',
       { logging: { options: { text: { splitStream: true } } } },
@@ -168,7 +170,11 @@ describe('gates', () => {
   ];
   runCases(
     cases.flatMap(([gate, set, where]): readonly Case[] => [
-      [`${where} with ${gate}`, { set, on: [gate] }],
+      [
+        `${where} with ${gate}`,
+        { set, on: [gate] },
+        ...(gate === 'LoggingAlphaOptions' ? [`${gate} cannot be enabled`] : []),
+      ],
       [`${where} without ${gate}`, { set, off: [gate] }, where],
     ]),
   );
@@ -180,7 +186,10 @@ describe('gates', () => {
     ],
     [
       'an allowlist without its gate',
-      { set: { preloadedImagesVerificationAllowlist: ['a.io/b'] } },
+      {
+        set: { preloadedImagesVerificationAllowlist: ['a.io/b'] },
+        off: ['KubeletEnsureSecretPulledImages'],
+      },
       'preloadedImagesVerificationAllowlist: needs the feature gate',
     ],
     [
@@ -191,17 +200,26 @@ describe('gates', () => {
     [
       'an unknown gate beside an invalid field',
       { on: ['NoSuchGate'], set: { maxPods: -1 } },
-      'unknown feature gate NoSuchGate',
+      'unrecognized feature gate: NoSuchGate',
       'maxPods (--max-pods): -1',
     ],
     [
       'an unknown gate',
       { on: ['NoSuchGate'] },
-      'featureGates (--feature-gates): unknown feature gate NoSuchGate',
+      'featureGates (--feature-gates): unrecognized feature gate: NoSuchGate',
     ],
     ['a locked gate at its default', { on: ['NodeSwap'] }],
-    ['a locked gate changed', { off: ['NodeSwap'] }, 'NodeSwap is locked to true'],
+    [
+      'a locked gate changed',
+      { off: ['NodeSwap'] },
+      'cannot set feature gate NodeSwap to false, feature is locked to true',
+    ],
     ['a deprecated gate changed', { on: ['KMSv1'] }],
     ['MemoryQoS on', { on: ['MemoryQoS'] }],
+    [
+      'a shutdown grace period without its gate',
+      { set: { shutdownGracePeriod: '1s' }, off: shutdownGates },
+      'shutdownGracePeriod',
+    ],
   ]);
 });

@@ -19,19 +19,21 @@ import {
   cpuQuotaRules,
   hostRules,
   logRules,
+  memoryQosRules,
   podRules,
   restartRules,
   shutdownRules,
   sysctlRules,
   taintRules,
 } from './node-rules.ts';
-import { addressRules, loggingRules, tlsRules, tracingRules } from './serving-rules.ts';
+import { addressRules, loggingRules, tlsGroupRules, tlsRules, tracingRules } from './serving-rules.ts';
 import { tableRules } from './table-rules.ts';
 
 const rules: readonly Rule[] = [
   tableRules,
   addressRules,
   tlsRules,
+  tlsGroupRules,
   imageRules,
   imageVerificationRules,
   hostRules,
@@ -48,6 +50,7 @@ const rules: readonly Rule[] = [
   taintRules,
   sysctlRules,
   podRules,
+  memoryQosRules,
   logRules,
   loggingRules,
   tracingRules,
