@@ -170,7 +170,7 @@ test('keeps resources, user and stop signal that the runtime reports, and omits 
         linux: { cpuPeriod: 100_000n, cpuQuota: 50_000n, cpuShares: 102n, memoryLimitInBytes: 1024n },
       },
       user: { linux: { uid: 1000n, gid: 0n, supplementalGroups: [5n] } },
-      stopSignal: Signal.SIGUSR1,
+      stopSignal: Signal.SIGNAL_SIGUSR1,
       mounts: [{ containerPath: '/a', recursiveReadOnly: true }, { containerPath: '/b' }],
     }),
     's',

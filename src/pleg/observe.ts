@@ -8,9 +8,9 @@ import {
   type PodSandbox,
   PodSandboxState,
   type PodSandboxStatus,
-  Signal,
 } from '../api/cri/generated/runtime/v1/api.ts';
 import { criAnnotations, criLabels, seenAnnotation } from '../api/cri/labels.ts';
+import { signalName } from '../api/cri/stop-signals.ts';
 import type {
   ObservedContainer,
   ObservedContainerState,
@@ -144,7 +144,7 @@ function optionalFields(
 ): Pick<ObservedContainer, 'recursiveReadOnly' | 'resources' | 'user' | 'stopSignal'> {
   const resources = observedResources(status);
   const user = status.user?.linux;
-  const stopSignal = signalNames.get(status.stopSignal);
+  const stopSignal = signalName(status.stopSignal);
   const recursive = status.mounts.filter((mount) => mount.recursiveReadOnly);
   return {
     ...(recursive.length === 0
@@ -160,13 +160,9 @@ function optionalFields(
             supplementalGroups: user.supplementalGroups.map(Number),
           },
         }),
-    ...(stopSignal === undefined || stopSignal === 'RUNTIME_DEFAULT' ? {} : { stopSignal }),
+    ...(stopSignal === undefined ? {} : { stopSignal }),
   };
 }
-
-const signalNames: ReadonlyMap<number, string> = new Map(
-  Object.entries(Signal).map(([name, number]) => [number, name]),
-);
 
 const milliPerCpu = 1000n;
 const sharesPerCpu = 1024n;

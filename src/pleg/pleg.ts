@@ -35,6 +35,8 @@ export interface PlegDeps {
   };
   /** Called with the duration of each successful relist. */
   readonly onRelist?: (seconds: number) => void;
+  /** Called with the duration of each inspection that a worker has requested. */
+  readonly onPodRelist?: (seconds: number) => void;
 }
 
 /** The runtime's health, for the health checks and the node's Ready condition. */
@@ -73,17 +75,22 @@ export class Pleg implements Component {
     lastRelistAtMs: undefined,
   };
   #runtimeName = '';
+  readonly #firstInspected: Promise<void>;
+  #onFirstInspected: () => void = () => undefined;
   #wake: (() => void) | undefined;
   #relistRequested = false;
 
   constructor(deps: PlegDeps) {
     this.#deps = deps;
+    this.#firstInspected = new Promise((resolve) => {
+      this.#onFirstInspected = resolve;
+    });
     this.#queue = new KeyedQueue<PodUid>({
       clock: deps.clock,
       parallel: parallelInspections,
       backoff: { initialMs: 500, maxMs: 10_000 },
       run: async (uid, signal) => {
-        await this.refresh(uid, signal);
+        await this.#inspect(uid, signal);
       },
       onError: (uid, err, retryInMs) => {
         // An unavailable runtime is logged once, by the relist.
@@ -121,6 +128,11 @@ export class Pleg implements Component {
     return this.#health.everAnswered && !this.#uninspected.has(uid);
   }
 
+  /** Resolves when every pod of the first relist has been inspected, or that relist has failed, or the kubelet stops. */
+  async firstInspection(): Promise<void> {
+    await this.#firstInspected;
+  }
+
   /**
    * Something about this pod may have changed. Cheap, idempotent, safe from anywhere. A new pod that its worker is starting is
    * left to the worker: an inspection in the middle of the start would be repeated anyway.
@@ -148,6 +160,20 @@ export class Pleg implements Component {
     signal: AbortSignal,
     options: Pick<InspectOptions, 'rereadRunning' | 'started'> = {},
   ): Promise<ObservedPod | undefined> {
+    const { clock, onPodRelist } = this.#deps;
+    const startedAtMs = clock.monotonic();
+    try {
+      return await this.#inspect(uid, signal, options);
+    } finally {
+      onPodRelist?.((clock.monotonic() - startedAtMs) / 1_000);
+    }
+  }
+
+  async #inspect(
+    uid: PodUid,
+    signal: AbortSignal,
+    options: Pick<InspectOptions, 'rereadRunning' | 'started'> = {},
+  ): Promise<ObservedPod | undefined> {
     const { clock, node, runtime, settings } = this.#deps;
     const { observed } = this.#deps.stores;
 
@@ -165,6 +191,7 @@ export class Pleg implements Component {
       flight.stored = seq;
       const isFirst = this.#uninspected.delete(uid);
       observed.put(uid, pod, { isFirst });
+      if (isFirst && this.#uninspected.size === 0) this.#onFirstInspected();
       return pod;
     } finally {
       flight.count -= 1;
@@ -179,6 +206,7 @@ export class Pleg implements Component {
         await this.#pause(signal);
       }
     } finally {
+      this.#onFirstInspected();
       this.#queue.abortAll(signal.reason);
       await this.#queue.stop();
     }
@@ -250,12 +278,14 @@ export class Pleg implements Component {
         afterMs: Math.round(clock.monotonic() - before.failingSinceMs),
       });
     }
+    if (this.#uninspected.size === 0) this.#onFirstInspected();
     if (!before.everAnswered || before.failure !== undefined) this.answered.push();
   }
 
   #failed(err: unknown): void {
     const { clock, log } = this.#deps;
     const before = this.#health;
+    this.#onFirstInspected();
     if (before.failure === undefined) {
       log.error('Container runtime is unavailable; running containers are left alone until it recovers', {
         err,

@@ -11,7 +11,7 @@ import type { FakeImages } from './images.ts';
 import { type FakeContainer, type FakeState, selects } from './state.ts';
 
 function imageSpec(image: string): ImageSpec {
-  return { image, annotations: {}, userSpecifiedImage: '', runtimeHandler: '' };
+  return { image, annotations: {}, userSpecifiedImage: '', runtimeHandler: '', imageRef: '' };
 }
 
 export function toContainerStatus(container: FakeContainer, images: FakeImages): ContainerStatus {

@@ -11,13 +11,13 @@ import {
   type MessageFns,
   RuntimeServiceDefinition,
 } from '../../src/api/cri/generated/runtime/v1/api.ts';
-import type { CallOptions, CriImages, CriRuntime } from '../../src/api/cri/runtime.ts';
+import type { CallOptions, CriImages, CriRequest, CriRuntime } from '../../src/api/cri/runtime.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { imageOperations, type Operation, runtimeOperations } from '../../src/edge/cri/operations.ts';
 import { toContainerStatus } from './container-view.ts';
 import { FakeContainers, type HeldStart } from './containers.ts';
 import { FakeEvents } from './events.ts';
-import { Faults } from './faults.ts';
+import { type CriMethodName, Faults, type RequestOf, type ResponseOf } from './faults.ts';
 import { type CallRecord, Gate } from './gate.ts';
 import { type Condition, type Handlers, handlersOf, type UnaryMethod } from './handlers.ts';
 import type { FakeImageSpec } from './image-spec.ts';
@@ -35,6 +35,8 @@ export interface FakeCriOptions {
   readonly images?: readonly FakeImageSpec[];
   /** Whether GetContainerEvents is implemented; containerd before 1.7 has none. Default: true. */
   readonly events?: boolean;
+  /** Implements the streaming lists, which no released containerd does. */
+  readonly streamsLists?: boolean;
   /** Implements RuntimeConfig, as containerd does from 2.0 on. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
   /** RuntimeClass handlers beside the default one. Status reports that they support recursive read-only mounts. */
@@ -54,6 +56,8 @@ export const fakeBusybox: FakeImageSpec = {
   cmd: ['sh'],
   sizeBytes: 2_131_572,
 };
+
+type StreamedList = Extract<CriMethodName, `stream${string}`>;
 
 const definitions = { ...RuntimeServiceDefinition.methods, ...ImageServiceDefinition.methods };
 const operations = { ...runtimeOperations, ...imageOperations };
@@ -233,6 +237,29 @@ export class FakeCri implements CriRuntime, CriImages {
   readonly removeImage = this.#rpc('removeImage');
   readonly imageFsInfo = this.#rpc('imageFsInfo');
 
+  readonly checkpointPod = this.#rpc('checkpointPod');
+  readonly restorePod = this.#rpc('restorePod');
+  readonly streamPodSandboxes = this.#streamed('streamPodSandboxes', async (request, options) =>
+    (await this.listPodSandbox(request, options)).items.map((item) => ({ podSandboxes: [item] })),
+  );
+  readonly streamContainers = this.#streamed('streamContainers', async (request, options) =>
+    (await this.listContainers(request, options)).containers.map((item) => ({ containers: [item] })),
+  );
+  readonly streamContainerStats = this.#streamed('streamContainerStats', async (request, options) =>
+    (await this.listContainerStats(request, options)).stats.map((item) => ({ containerStats: [item] })),
+  );
+  readonly streamPodSandboxStats = this.#streamed('streamPodSandboxStats', async (request, options) =>
+    (await this.listPodSandboxStats(request, options)).stats.map((item) => ({ podSandboxStats: [item] })),
+  );
+  readonly streamPodSandboxMetrics = this.#streamed('streamPodSandboxMetrics', async (request, options) =>
+    (await this.listPodSandboxMetrics(request, options)).podMetrics.map((item) => ({
+      podSandboxMetrics: [item],
+    })),
+  );
+  readonly streamImages = this.#streamed('streamImages', async (request, options) =>
+    (await this.listImages(request, options)).images.map((item) => ({ images: [item] })),
+  );
+
   async *getContainerEvents(
     _request: GetEventsRequest,
     options: CallOptions,
@@ -262,6 +289,30 @@ export class FakeCri implements CriRuntime, CriImages {
       );
     };
     return call as unknown as (CriRuntime & CriImages)[K];
+  }
+
+  #streamed<K extends StreamedList>(
+    method: K,
+    list: (request: RequestOf<K>, options: CallOptions) => Promise<readonly ResponseOf<K>[]>,
+  ): (request: CriRequest<RequestOf<K>>, options: CallOptions) => AsyncGenerator<ResponseOf<K>> {
+    const { name, requestType } = definitions[method];
+    const requests = requestType as unknown as MessageFns<unknown>;
+    return (partial, options) => {
+      const request = requests.fromPartial(partial) as RequestOf<K>;
+      return this.#stream({ method, name, request }, () => list(request, options));
+    };
+  }
+
+  /** One item per message. A fault `after` ends the stream behind its last message. */
+  async *#stream<T>(
+    { method, name, request }: { method: StreamedList; name: string; request: unknown },
+    list: () => Promise<readonly T[]>,
+  ): AsyncGenerator<T> {
+    if (this.#options.streamsLists !== true)
+      throw rpcError('UNIMPLEMENTED', `method ${name} not implemented`, { method: name });
+    await this.faults.apply(method, request, 'before');
+    yield* await list();
+    await this.faults.apply(method, request, 'after');
   }
 
   #faultTarget(): ConstructorParameters<typeof Faults>[0] {

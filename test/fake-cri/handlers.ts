@@ -14,7 +14,7 @@ import type { FakeState } from './state.ts';
 import type { FakeStats } from './stats.ts';
 import type { FakeStreaming } from './streaming.ts';
 
-export type UnaryMethod = Exclude<CriMethodName, 'getContainerEvents'>;
+export type UnaryMethod = Exclude<CriMethodName, 'getContainerEvents' | `stream${string}`>;
 
 export type Handlers = {
   readonly [K in UnaryMethod]: (
@@ -95,6 +95,12 @@ export function handlersOf(deps: HandlerDeps): Handlers {
     listContainers: (request) => ({ containers: listContainers(state, request) }),
     updateContainerResources: (request) => done(containers.update(request.containerId, request.linux)),
     reopenContainerLog: (request) => done(containers.reopenLog(request.containerId)),
+    checkpointPod: () => {
+      throw unknownMethod('CheckpointPod');
+    },
+    restorePod: () => {
+      throw unknownMethod('RestorePod');
+    },
     checkpointContainer: () => {
       throw rpcError('UNIMPLEMENTED', 'method CheckpointContainer not implemented');
     },

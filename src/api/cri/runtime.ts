@@ -101,6 +101,12 @@ export function isUnimplemented(err: unknown): boolean {
   return err instanceof KubeletError && err.reason === 'UNIMPLEMENTED';
 }
 
+/** As isUnimplemented; containerd 2.2 answers UpdatePodSandboxResources with code Unknown and "not implemented yet". */
+export function isNotImplemented(err: unknown): boolean {
+  if (isUnimplemented(err)) return true;
+  return err instanceof KubeletError && err.reason === 'UNKNOWN' && err.message.includes('not implemented');
+}
+
 /** Whether ExecSync failed because the command timed out, not because the runtime failed. */
 export function isCommandTimeout(err: unknown): boolean {
   return err instanceof KubeletError && err.kind === 'timeout' && err.details['commandTimedOut'] === true;

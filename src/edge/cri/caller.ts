@@ -3,7 +3,7 @@
 // Invariants: every call ends exactly once and leaves no listener on the signal; it ends when the signal aborts, the
 // deadline passes, the connection is lost or the client is closed, whatever the runtime does.
 import { setMaxListeners } from 'node:events';
-import type { CallOptions } from '../../api/cri/runtime.ts';
+import { type CallOptions, isUnimplemented } from '../../api/cri/runtime.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { CriConnection } from './connection.ts';
@@ -136,7 +136,8 @@ export class Caller {
       return started.signal.reason;
     }
     const error = this.#translate(started, err);
-    this.#observe(started, error);
+    // The unary call that follows is the operation.
+    if (!(started.rpc.operation.hasFallback && isUnimplemented(error))) this.#observe(started, error);
     return error;
   }
 

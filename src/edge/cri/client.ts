@@ -6,11 +6,13 @@ import { ImageServiceDefinition, RuntimeServiceDefinition } from '../../api/cri/
 import type { CriImages, CriRuntime } from '../../api/cri/runtime.ts';
 import type { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { Caller, type CriObservation } from './caller.ts';
 import { CriConnection } from './connection.ts';
 import { parseCriEndpoint } from './endpoint.ts';
 import { imageOperations, runtimeOperations } from './operations.ts';
 import { type Rpc, rpcsOf } from './rpc.ts';
+import { withStreamedImageLists, withStreamedRuntimeLists } from './streamed-lists.ts';
 
 /** Upstream's default of runtimeRequestTimeout. */
 const defaultRequestTimeoutMs = 120_000;
@@ -22,6 +24,8 @@ export interface CriClientOptions {
   readonly imageEndpoint?: string | undefined;
   /** Deadline of calls without a rule of their own in operations.ts. */
   readonly requestTimeoutMs?: number | undefined;
+  /** Lists through streams where the runtime has them; logs if it has none. */
+  readonly streamLists?: { readonly log: Pick<Logger, 'info'> } | undefined;
   readonly clock: Clock;
   /** Called at the end of every call, for kubelet_runtime_operations_*. */
   readonly observe?: ((observation: CriObservation) => void) | undefined;
@@ -43,9 +47,15 @@ export function criClient(options: CriClientOptions): CriClient {
   const images = imagePath === runtimePath ? runtime : new CriConnection(imagePath, clock);
   const runtimeCaller = new Caller({ connection: runtime, clock, requestTimeoutMs, observe });
   const imageCaller = new Caller({ connection: images, clock, requestTimeoutMs, observe });
+  const runtimeService = bind(
+    rpcsOf(RuntimeServiceDefinition, runtimeOperations),
+    runtimeCaller,
+  ) as CriRuntime;
+  const imageService = bind(rpcsOf(ImageServiceDefinition, imageOperations), imageCaller) as CriImages;
+  const log = options.streamLists?.log;
   return {
-    ...(bind(rpcsOf(RuntimeServiceDefinition, runtimeOperations), runtimeCaller) as CriRuntime),
-    ...(bind(rpcsOf(ImageServiceDefinition, imageOperations), imageCaller) as CriImages),
+    ...(log === undefined ? runtimeService : withStreamedRuntimeLists(runtimeService, log)),
+    ...(log === undefined ? imageService : withStreamedImageLists(imageService, log)),
     get connected() {
       return runtime.connected;
     },

@@ -14,6 +14,8 @@ export interface Operation<Request = never, Response = never> {
   readonly timeoutMs?: (request: Request, requestTimeoutMs: number) => number;
   /** The runtime handler of a sandbox, a label of its metrics. */
   readonly handler?: (request: Request) => string;
+  /** The caller has a fallback: UNIMPLEMENTED is not observed. */
+  readonly hasFallback?: true;
   /** What is missing in a response that gRPC accepted. */
   readonly fault?: (response: Response) => string | undefined;
 }
@@ -40,6 +42,11 @@ function sandboxFault(status: PodSandboxStatus | undefined): string | undefined 
   if (status === undefined) return undefined;
   const { id, createdAt, metadata } = status;
   return missing({ id, createdAt, name: metadata?.name, namespace: metadata?.namespace, uid: metadata?.uid });
+}
+
+/** A streaming list is the same operation as its unary twin. */
+function streamedAs(name: string): { readonly name: string; readonly hasFallback: true } {
+  return { name, hasFallback: true };
 }
 
 export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
@@ -71,6 +78,7 @@ export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
   removePodSandbox: { name: 'remove_podsandbox' },
   podSandboxStatus: { name: 'podsandbox_status', fault: ({ status }) => sandboxFault(status) },
   listPodSandbox: { name: 'list_podsandbox' },
+  streamPodSandboxes: streamedAs('list_podsandbox'),
   updatePodSandboxResources: { name: 'update_podsandbox_resources' },
   createContainer: { name: 'create_container', fault: ({ containerId }) => missing({ containerId }) },
   startContainer: { name: 'start_container' },
@@ -88,11 +96,18 @@ export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
     },
   },
   listContainers: { name: 'list_containers' },
+  streamContainers: streamedAs('list_containers'),
   updateContainerResources: { name: 'update_container' },
   reopenContainerLog: { name: 'reopen_container_log' },
   checkpointContainer: {
     name: 'checkpoint_container',
     timeoutMs: (request, requestTimeoutMs) => Math.max(seconds(request.timeout), requestTimeoutMs),
+  },
+  checkpointPod: { name: 'checkpoint_pod' },
+  restorePod: {
+    name: 'restore_pod',
+    handler: ({ runtimeHandler }) => runtimeHandler,
+    fault: ({ podSandboxId }) => missing({ podSandboxId }),
   },
   getContainerEvents: { name: 'get_container_events', timeoutMs: noDeadline },
   execSync: {
@@ -106,10 +121,13 @@ export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
   portForward: { name: 'port_forward', fault: ({ url }) => missing({ url }) },
   containerStats: { name: 'container_stats' },
   listContainerStats: { name: 'list_container_stats' },
+  streamContainerStats: streamedAs('list_container_stats'),
   podSandboxStats: { name: 'podsandbox_stats' },
   listPodSandboxStats: { name: 'list_podsandbox_stats' },
+  streamPodSandboxStats: streamedAs('list_podsandbox_stats'),
   listMetricDescriptors: { name: 'list_metric_descriptors' },
   listPodSandboxMetrics: { name: 'list_podsandbox_metrics' },
+  streamPodSandboxMetrics: streamedAs('list_podsandbox_metrics'),
 };
 
 export const imageOperations: Rows<ImageServiceDefinition> = {
@@ -119,6 +137,7 @@ export const imageOperations: Rows<ImageServiceDefinition> = {
     fault: ({ image }) => (image === undefined ? undefined : missing({ id: image.id, size: image.size })),
   },
   listImages: { name: 'list_images' },
+  streamImages: streamedAs('list_images'),
   removeImage: { name: 'remove_image' },
   imageFsInfo: { name: 'image_fs_info' },
 };

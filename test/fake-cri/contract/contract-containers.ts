@@ -77,11 +77,15 @@ export function containerCases(define: DefineCase): void {
     expect(await a.create('c')).not.toBe(await b.create('c'));
   });
 
-  define('CreateContainer rejects a missing image and missing metadata', async ({ runtime }, kit) => {
+  define('CreateContainer rejects a missing image and missing metadata', async ({ major, runtime }, kit) => {
     const pod = await kit.runPod();
     const absent = 'registry.example.com/absent:1';
     const err = await failureOf(pod.create('c', { image: absent }));
-    expect([err.kind, err.message]).toEqual(['not-found', `failed to resolve image "${absent}": not found`]);
+    const during = major < 2 ? '' : 'failed to check if this is a checkpoint image: ';
+    expect([err.kind, err.message]).toEqual([
+      'not-found',
+      `${during}failed to resolve image "${absent}": not found`,
+    ]);
     const config = { ...pod.containerConfig('c'), metadata: undefined };
     const call = runtime.createContainer({ podSandboxId: pod.id, config, sandboxConfig: pod.config });
     expect((await failureOf(call)).message).toBe('container config must include metadata');
@@ -130,10 +134,13 @@ export function containerCases(define: DefineCase): void {
     ['no-such-binary', 'executable file not found in $PATH'],
   ] as const;
   for (const [command, why] of missing) {
-    define(`StartContainer fails for ${command}`, async ({ runtime }, kit) => {
+    define(`StartContainer fails for ${command}`, async ({ major, runtime }, kit) => {
       const pod = await kit.runPod();
       const containerId = await pod.create('c', { command: [command] });
-      const message = `${notStarted}runc create failed: unable to start container process: exec: "${command}": ${why}: unknown`;
+      const cause = `exec: "${command}": ${why}`;
+      const message = `${notStarted}runc create failed: unable to start container process: ${
+        major < 2 ? `${cause}: unknown` : `error during container init: ${cause}`
+      }`;
       expect((await failureOf(runtime.startContainer({ containerId }))).message).toBe(message);
       const status = await pod.status(containerId);
       expect(status).toMatchObject({

@@ -50,7 +50,7 @@ export function execCases(define: DefineCase): void {
       const pod = await kit.runPod();
       const running = await pod.start('running');
       const words =
-        'OCI runtime exec failed: exec failed: unable to start container process: exec: "/no/such": stat /no/such: no such file or directory: unknown';
+        'OCI runtime exec failed: exec failed: unable to start container process: exec: "/no/such": stat /no/such: no such file or directory';
       const absent = await failureOf(
         runtime.execSync({ containerId: running, cmd: ['/no/such'], timeout: 10 }),
       );

@@ -23,33 +23,37 @@ export function generalCases(define: DefineCase): void {
   const absent: readonly (readonly [
     string,
     (runtime: CriSubject['runtime'], id: string) => Promise<unknown>,
-    boolean,
+    'always' | 'from-2.0' | 'never',
   ])[] = [
-    ['PodSandboxStatus', (runtime, podSandboxId) => runtime.podSandboxStatus({ podSandboxId }), false],
-    ['StopPodSandbox', (runtime, podSandboxId) => runtime.stopPodSandbox({ podSandboxId }), false],
-    ['RemovePodSandbox', (runtime, podSandboxId) => runtime.removePodSandbox({ podSandboxId }), true],
-    ['PodSandboxStats', (runtime, podSandboxId) => runtime.podSandboxStats({ podSandboxId }), false],
-    ['PortForward', (runtime, podSandboxId) => runtime.portForward({ podSandboxId, port: [1] }), false],
-    ['ContainerStatus', (runtime, containerId) => runtime.containerStatus({ containerId }), false],
-    ['StartContainer', (runtime, containerId) => runtime.startContainer({ containerId }), false],
-    ['StopContainer', (runtime, containerId) => runtime.stopContainer({ containerId, timeout: 1 }), false],
-    ['RemoveContainer', (runtime, containerId) => runtime.removeContainer({ containerId }), true],
-    ['ReopenContainerLog', (runtime, containerId) => runtime.reopenContainerLog({ containerId }), false],
-    ['ContainerStats', (runtime, containerId) => runtime.containerStats({ containerId }), false],
-    ['ExecSync', (runtime, containerId) => runtime.execSync({ containerId, cmd: ['true'] }), false],
-    ['Exec', (runtime, containerId) => runtime.exec({ containerId, cmd: ['true'], stdout: true }), false],
-    ['Attach', (runtime, containerId) => runtime.attach({ containerId, stdout: true }), false],
+    ['PodSandboxStatus', (runtime, podSandboxId) => runtime.podSandboxStatus({ podSandboxId }), 'never'],
+    ['StopPodSandbox', (runtime, podSandboxId) => runtime.stopPodSandbox({ podSandboxId }), 'from-2.0'],
+    ['RemovePodSandbox', (runtime, podSandboxId) => runtime.removePodSandbox({ podSandboxId }), 'always'],
+    ['PodSandboxStats', (runtime, podSandboxId) => runtime.podSandboxStats({ podSandboxId }), 'never'],
+    ['PortForward', (runtime, podSandboxId) => runtime.portForward({ podSandboxId, port: [1] }), 'never'],
+    ['ContainerStatus', (runtime, containerId) => runtime.containerStatus({ containerId }), 'never'],
+    ['StartContainer', (runtime, containerId) => runtime.startContainer({ containerId }), 'never'],
+    [
+      'StopContainer',
+      (runtime, containerId) => runtime.stopContainer({ containerId, timeout: 1 }),
+      'from-2.0',
+    ],
+    ['RemoveContainer', (runtime, containerId) => runtime.removeContainer({ containerId }), 'always'],
+    ['ReopenContainerLog', (runtime, containerId) => runtime.reopenContainerLog({ containerId }), 'never'],
+    ['ContainerStats', (runtime, containerId) => runtime.containerStats({ containerId }), 'never'],
+    ['ExecSync', (runtime, containerId) => runtime.execSync({ containerId, cmd: ['true'] }), 'never'],
+    ['Exec', (runtime, containerId) => runtime.exec({ containerId, cmd: ['true'], stdout: true }), 'never'],
+    ['Attach', (runtime, containerId) => runtime.attach({ containerId, stdout: true }), 'never'],
     [
       'UpdateContainerResources',
       (runtime, containerId) => runtime.updateContainerResources({ containerId, linux: { cpuShares: 2 } }),
-      false,
+      'never',
     ],
   ];
   define(
     'a missing object is not found, its removal succeeds, and an empty ID is an error',
-    async ({ runtime }) => {
+    async ({ major, runtime }) => {
       for (const [method, call, succeeds] of absent) {
-        if (succeeds) await call(runtime, absentId);
+        if (succeeds === 'always' || (succeeds === 'from-2.0' && major >= 2)) await call(runtime, absentId);
         else {
           const { kind, reason, details, message } = await failureOf(call(runtime, absentId));
           expect([method, kind, reason, details['method']]).toEqual([
@@ -95,11 +99,13 @@ export function generalCases(define: DefineCase): void {
     await failureOf(images.imageStatus({}));
   });
 
-  define('a failed pull reports the cause', async ({ images }) => {
+  define('a failed pull reports the cause', async ({ images, major }) => {
     const name = 'registry.example.com/absent:1';
     const absentImage = await failureOf(images.pullImage({ image: { image: name } }));
     expect(absentImage.message).toContain(
-      `failed to pull and unpack image "${name}": failed to resolve reference "${name}"`,
+      major < 2
+        ? `failed to pull and unpack image "${name}": failed to resolve reference "${name}"`
+        : `failed to pull and unpack image "${name}": failed to resolve image: ${name}: not found`,
     );
     const invalid = await failureOf(images.pullImage({ image: { image: 'UPPER:::' } }));
     expect(invalid.message).toContain('failed to parse image reference "UPPER:::": invalid reference format');
@@ -111,10 +117,41 @@ export function generalCases(define: DefineCase): void {
     expect(imageFilesystems[0]?.usedBytes).toBeDefined();
   });
 
+  define('streaming lists equal the unary ones, or are not implemented', async (subject, kit) => {
+    const pod = await kit.runPod();
+    await pod.start('c', { command: ['sleep', '60'] });
+    const { images, runtime } = subject;
+    const filter = { podSandboxId: pod.id };
+    const lists = [
+      () =>
+        [collect(runtime.streamPodSandboxes({}, {}), 'podSandboxes'), runtime.listPodSandbox({})] as const,
+      () =>
+        [
+          collect(runtime.streamContainers({ filter }, {}), 'containers'),
+          runtime.listContainers({ filter }),
+        ] as const,
+      () => [collect(images.streamImages({}, {}), 'images'), images.listImages({})] as const,
+    ];
+    for (const calls of lists) {
+      const [streamed, listed] = calls();
+      if (subject.streamsLists) expect(await streamed).toEqual(Object.values(await listed)[0]);
+      else expect(isUnimplemented(await failureOf(streamed))).toBe(true);
+    }
+  });
+
   define('events follow the lifecycle of a container, or are not implemented', async (subject, kit) => {
     if (subject.hasEvents) await expectEvents(subject, kit);
     else expect(isUnimplemented(await failureOf(firstEvent(subject.runtime)))).toBe(true);
   });
+}
+
+async function collect<K extends string, T>(
+  messages: AsyncIterable<{ readonly [key in K]: readonly T[] }>,
+  key: K,
+): Promise<readonly T[]> {
+  const items: T[] = [];
+  for await (const message of messages) items.push(...message[key]);
+  return items;
 }
 
 async function firstEvent(runtime: CriSubject['runtime']): Promise<ContainerEventResponse | undefined> {

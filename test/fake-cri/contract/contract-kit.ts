@@ -20,8 +20,12 @@ export interface CriSubject {
   readonly image: string;
   /** The pause image is present, so that sandboxes start at once. */
   readonly pauseReady: true;
+  /** The major version of containerd, which the fake runtime takes after: errors have other texts from 2.0 on. */
+  readonly major: number;
   /** Whether the runtime implements GetContainerEvents. */
   readonly hasEvents: boolean;
+  /** Whether the runtime implements the streaming lists. */
+  readonly streamsLists: boolean;
   /** Advances the fake clock, or waits for that long on a real runtime. */
   advance(ms: number): Promise<void>;
   close(): Promise<void>;

@@ -9,18 +9,21 @@ import { FakeCri, fakeBusybox } from '../fake-cri.ts';
 import { serveCri } from '../serve.ts';
 import { criContract } from './cri-contract.ts';
 
-function fake(events: boolean) {
+function fake(events: boolean, streamsLists = events) {
   const clock = new FakeClock();
   const files = new Map<string, string>();
   const cri = new FakeCri({
     clock,
     events,
+    streamsLists,
     writeLog: (path, line) => files.set(path, `${files.get(path) ?? ''}${line}\n`),
   });
   const common = {
     image: fakeBusybox.name,
     pauseReady: true,
+    major: 1,
     hasEvents: events,
+    streamsLists,
     logDirectory: '/var/log/pods',
     readLog: async (path: string) => files.get(path) ?? '',
   } as const;

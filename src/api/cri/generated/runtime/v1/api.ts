@@ -81,144 +81,144 @@ export namespace MountPropagation {
 
 /** Numbers of this list, not of any operating system. */
 export const Signal = {
-  RUNTIME_DEFAULT: 0,
-  SIGABRT: 1,
-  SIGALRM: 2,
-  SIGBUS: 3,
-  SIGCHLD: 4,
-  SIGCLD: 5,
-  SIGCONT: 6,
-  SIGFPE: 7,
-  SIGHUP: 8,
-  SIGILL: 9,
-  SIGINT: 10,
-  SIGIO: 11,
-  SIGIOT: 12,
-  SIGKILL: 13,
-  SIGPIPE: 14,
-  SIGPOLL: 15,
-  SIGPROF: 16,
-  SIGPWR: 17,
-  SIGQUIT: 18,
-  SIGSEGV: 19,
-  SIGSTKFLT: 20,
-  SIGSTOP: 21,
-  SIGSYS: 22,
-  SIGTERM: 23,
-  SIGTRAP: 24,
-  SIGTSTP: 25,
-  SIGTTIN: 26,
-  SIGTTOU: 27,
-  SIGURG: 28,
-  SIGUSR1: 29,
-  SIGUSR2: 30,
-  SIGVTALRM: 31,
-  SIGWINCH: 32,
-  SIGXCPU: 33,
-  SIGXFSZ: 34,
-  SIGRTMIN: 35,
-  SIGRTMINPLUS1: 36,
-  SIGRTMINPLUS2: 37,
-  SIGRTMINPLUS3: 38,
-  SIGRTMINPLUS4: 39,
-  SIGRTMINPLUS5: 40,
-  SIGRTMINPLUS6: 41,
-  SIGRTMINPLUS7: 42,
-  SIGRTMINPLUS8: 43,
-  SIGRTMINPLUS9: 44,
-  SIGRTMINPLUS10: 45,
-  SIGRTMINPLUS11: 46,
-  SIGRTMINPLUS12: 47,
-  SIGRTMINPLUS13: 48,
-  SIGRTMINPLUS14: 49,
-  SIGRTMINPLUS15: 50,
-  SIGRTMAXMINUS14: 51,
-  SIGRTMAXMINUS13: 52,
-  SIGRTMAXMINUS12: 53,
-  SIGRTMAXMINUS11: 54,
-  SIGRTMAXMINUS10: 55,
-  SIGRTMAXMINUS9: 56,
-  SIGRTMAXMINUS8: 57,
-  SIGRTMAXMINUS7: 58,
-  SIGRTMAXMINUS6: 59,
-  SIGRTMAXMINUS5: 60,
-  SIGRTMAXMINUS4: 61,
-  SIGRTMAXMINUS3: 62,
-  SIGRTMAXMINUS2: 63,
-  SIGRTMAXMINUS1: 64,
-  SIGRTMAX: 65,
+  SIGNAL_RUNTIME_DEFAULT: 0,
+  SIGNAL_SIGABRT: 1,
+  SIGNAL_SIGALRM: 2,
+  SIGNAL_SIGBUS: 3,
+  SIGNAL_SIGCHLD: 4,
+  SIGNAL_SIGCLD: 5,
+  SIGNAL_SIGCONT: 6,
+  SIGNAL_SIGFPE: 7,
+  SIGNAL_SIGHUP: 8,
+  SIGNAL_SIGILL: 9,
+  SIGNAL_SIGINT: 10,
+  SIGNAL_SIGIO: 11,
+  SIGNAL_SIGIOT: 12,
+  SIGNAL_SIGKILL: 13,
+  SIGNAL_SIGPIPE: 14,
+  SIGNAL_SIGPOLL: 15,
+  SIGNAL_SIGPROF: 16,
+  SIGNAL_SIGPWR: 17,
+  SIGNAL_SIGQUIT: 18,
+  SIGNAL_SIGSEGV: 19,
+  SIGNAL_SIGSTKFLT: 20,
+  SIGNAL_SIGSTOP: 21,
+  SIGNAL_SIGSYS: 22,
+  SIGNAL_SIGTERM: 23,
+  SIGNAL_SIGTRAP: 24,
+  SIGNAL_SIGTSTP: 25,
+  SIGNAL_SIGTTIN: 26,
+  SIGNAL_SIGTTOU: 27,
+  SIGNAL_SIGURG: 28,
+  SIGNAL_SIGUSR1: 29,
+  SIGNAL_SIGUSR2: 30,
+  SIGNAL_SIGVTALRM: 31,
+  SIGNAL_SIGWINCH: 32,
+  SIGNAL_SIGXCPU: 33,
+  SIGNAL_SIGXFSZ: 34,
+  SIGNAL_SIGRTMIN: 35,
+  SIGNAL_SIGRTMINPLUS1: 36,
+  SIGNAL_SIGRTMINPLUS2: 37,
+  SIGNAL_SIGRTMINPLUS3: 38,
+  SIGNAL_SIGRTMINPLUS4: 39,
+  SIGNAL_SIGRTMINPLUS5: 40,
+  SIGNAL_SIGRTMINPLUS6: 41,
+  SIGNAL_SIGRTMINPLUS7: 42,
+  SIGNAL_SIGRTMINPLUS8: 43,
+  SIGNAL_SIGRTMINPLUS9: 44,
+  SIGNAL_SIGRTMINPLUS10: 45,
+  SIGNAL_SIGRTMINPLUS11: 46,
+  SIGNAL_SIGRTMINPLUS12: 47,
+  SIGNAL_SIGRTMINPLUS13: 48,
+  SIGNAL_SIGRTMINPLUS14: 49,
+  SIGNAL_SIGRTMINPLUS15: 50,
+  SIGNAL_SIGRTMAXMINUS14: 51,
+  SIGNAL_SIGRTMAXMINUS13: 52,
+  SIGNAL_SIGRTMAXMINUS12: 53,
+  SIGNAL_SIGRTMAXMINUS11: 54,
+  SIGNAL_SIGRTMAXMINUS10: 55,
+  SIGNAL_SIGRTMAXMINUS9: 56,
+  SIGNAL_SIGRTMAXMINUS8: 57,
+  SIGNAL_SIGRTMAXMINUS7: 58,
+  SIGNAL_SIGRTMAXMINUS6: 59,
+  SIGNAL_SIGRTMAXMINUS5: 60,
+  SIGNAL_SIGRTMAXMINUS4: 61,
+  SIGNAL_SIGRTMAXMINUS3: 62,
+  SIGNAL_SIGRTMAXMINUS2: 63,
+  SIGNAL_SIGRTMAXMINUS1: 64,
+  SIGNAL_SIGRTMAX: 65,
   UNRECOGNIZED: -1,
 } as const;
 
 export type Signal = typeof Signal[keyof typeof Signal];
 
 export namespace Signal {
-  export type RUNTIME_DEFAULT = typeof Signal.RUNTIME_DEFAULT;
-  export type SIGABRT = typeof Signal.SIGABRT;
-  export type SIGALRM = typeof Signal.SIGALRM;
-  export type SIGBUS = typeof Signal.SIGBUS;
-  export type SIGCHLD = typeof Signal.SIGCHLD;
-  export type SIGCLD = typeof Signal.SIGCLD;
-  export type SIGCONT = typeof Signal.SIGCONT;
-  export type SIGFPE = typeof Signal.SIGFPE;
-  export type SIGHUP = typeof Signal.SIGHUP;
-  export type SIGILL = typeof Signal.SIGILL;
-  export type SIGINT = typeof Signal.SIGINT;
-  export type SIGIO = typeof Signal.SIGIO;
-  export type SIGIOT = typeof Signal.SIGIOT;
-  export type SIGKILL = typeof Signal.SIGKILL;
-  export type SIGPIPE = typeof Signal.SIGPIPE;
-  export type SIGPOLL = typeof Signal.SIGPOLL;
-  export type SIGPROF = typeof Signal.SIGPROF;
-  export type SIGPWR = typeof Signal.SIGPWR;
-  export type SIGQUIT = typeof Signal.SIGQUIT;
-  export type SIGSEGV = typeof Signal.SIGSEGV;
-  export type SIGSTKFLT = typeof Signal.SIGSTKFLT;
-  export type SIGSTOP = typeof Signal.SIGSTOP;
-  export type SIGSYS = typeof Signal.SIGSYS;
-  export type SIGTERM = typeof Signal.SIGTERM;
-  export type SIGTRAP = typeof Signal.SIGTRAP;
-  export type SIGTSTP = typeof Signal.SIGTSTP;
-  export type SIGTTIN = typeof Signal.SIGTTIN;
-  export type SIGTTOU = typeof Signal.SIGTTOU;
-  export type SIGURG = typeof Signal.SIGURG;
-  export type SIGUSR1 = typeof Signal.SIGUSR1;
-  export type SIGUSR2 = typeof Signal.SIGUSR2;
-  export type SIGVTALRM = typeof Signal.SIGVTALRM;
-  export type SIGWINCH = typeof Signal.SIGWINCH;
-  export type SIGXCPU = typeof Signal.SIGXCPU;
-  export type SIGXFSZ = typeof Signal.SIGXFSZ;
-  export type SIGRTMIN = typeof Signal.SIGRTMIN;
-  export type SIGRTMINPLUS1 = typeof Signal.SIGRTMINPLUS1;
-  export type SIGRTMINPLUS2 = typeof Signal.SIGRTMINPLUS2;
-  export type SIGRTMINPLUS3 = typeof Signal.SIGRTMINPLUS3;
-  export type SIGRTMINPLUS4 = typeof Signal.SIGRTMINPLUS4;
-  export type SIGRTMINPLUS5 = typeof Signal.SIGRTMINPLUS5;
-  export type SIGRTMINPLUS6 = typeof Signal.SIGRTMINPLUS6;
-  export type SIGRTMINPLUS7 = typeof Signal.SIGRTMINPLUS7;
-  export type SIGRTMINPLUS8 = typeof Signal.SIGRTMINPLUS8;
-  export type SIGRTMINPLUS9 = typeof Signal.SIGRTMINPLUS9;
-  export type SIGRTMINPLUS10 = typeof Signal.SIGRTMINPLUS10;
-  export type SIGRTMINPLUS11 = typeof Signal.SIGRTMINPLUS11;
-  export type SIGRTMINPLUS12 = typeof Signal.SIGRTMINPLUS12;
-  export type SIGRTMINPLUS13 = typeof Signal.SIGRTMINPLUS13;
-  export type SIGRTMINPLUS14 = typeof Signal.SIGRTMINPLUS14;
-  export type SIGRTMINPLUS15 = typeof Signal.SIGRTMINPLUS15;
-  export type SIGRTMAXMINUS14 = typeof Signal.SIGRTMAXMINUS14;
-  export type SIGRTMAXMINUS13 = typeof Signal.SIGRTMAXMINUS13;
-  export type SIGRTMAXMINUS12 = typeof Signal.SIGRTMAXMINUS12;
-  export type SIGRTMAXMINUS11 = typeof Signal.SIGRTMAXMINUS11;
-  export type SIGRTMAXMINUS10 = typeof Signal.SIGRTMAXMINUS10;
-  export type SIGRTMAXMINUS9 = typeof Signal.SIGRTMAXMINUS9;
-  export type SIGRTMAXMINUS8 = typeof Signal.SIGRTMAXMINUS8;
-  export type SIGRTMAXMINUS7 = typeof Signal.SIGRTMAXMINUS7;
-  export type SIGRTMAXMINUS6 = typeof Signal.SIGRTMAXMINUS6;
-  export type SIGRTMAXMINUS5 = typeof Signal.SIGRTMAXMINUS5;
-  export type SIGRTMAXMINUS4 = typeof Signal.SIGRTMAXMINUS4;
-  export type SIGRTMAXMINUS3 = typeof Signal.SIGRTMAXMINUS3;
-  export type SIGRTMAXMINUS2 = typeof Signal.SIGRTMAXMINUS2;
-  export type SIGRTMAXMINUS1 = typeof Signal.SIGRTMAXMINUS1;
-  export type SIGRTMAX = typeof Signal.SIGRTMAX;
+  export type SIGNAL_RUNTIME_DEFAULT = typeof Signal.SIGNAL_RUNTIME_DEFAULT;
+  export type SIGNAL_SIGABRT = typeof Signal.SIGNAL_SIGABRT;
+  export type SIGNAL_SIGALRM = typeof Signal.SIGNAL_SIGALRM;
+  export type SIGNAL_SIGBUS = typeof Signal.SIGNAL_SIGBUS;
+  export type SIGNAL_SIGCHLD = typeof Signal.SIGNAL_SIGCHLD;
+  export type SIGNAL_SIGCLD = typeof Signal.SIGNAL_SIGCLD;
+  export type SIGNAL_SIGCONT = typeof Signal.SIGNAL_SIGCONT;
+  export type SIGNAL_SIGFPE = typeof Signal.SIGNAL_SIGFPE;
+  export type SIGNAL_SIGHUP = typeof Signal.SIGNAL_SIGHUP;
+  export type SIGNAL_SIGILL = typeof Signal.SIGNAL_SIGILL;
+  export type SIGNAL_SIGINT = typeof Signal.SIGNAL_SIGINT;
+  export type SIGNAL_SIGIO = typeof Signal.SIGNAL_SIGIO;
+  export type SIGNAL_SIGIOT = typeof Signal.SIGNAL_SIGIOT;
+  export type SIGNAL_SIGKILL = typeof Signal.SIGNAL_SIGKILL;
+  export type SIGNAL_SIGPIPE = typeof Signal.SIGNAL_SIGPIPE;
+  export type SIGNAL_SIGPOLL = typeof Signal.SIGNAL_SIGPOLL;
+  export type SIGNAL_SIGPROF = typeof Signal.SIGNAL_SIGPROF;
+  export type SIGNAL_SIGPWR = typeof Signal.SIGNAL_SIGPWR;
+  export type SIGNAL_SIGQUIT = typeof Signal.SIGNAL_SIGQUIT;
+  export type SIGNAL_SIGSEGV = typeof Signal.SIGNAL_SIGSEGV;
+  export type SIGNAL_SIGSTKFLT = typeof Signal.SIGNAL_SIGSTKFLT;
+  export type SIGNAL_SIGSTOP = typeof Signal.SIGNAL_SIGSTOP;
+  export type SIGNAL_SIGSYS = typeof Signal.SIGNAL_SIGSYS;
+  export type SIGNAL_SIGTERM = typeof Signal.SIGNAL_SIGTERM;
+  export type SIGNAL_SIGTRAP = typeof Signal.SIGNAL_SIGTRAP;
+  export type SIGNAL_SIGTSTP = typeof Signal.SIGNAL_SIGTSTP;
+  export type SIGNAL_SIGTTIN = typeof Signal.SIGNAL_SIGTTIN;
+  export type SIGNAL_SIGTTOU = typeof Signal.SIGNAL_SIGTTOU;
+  export type SIGNAL_SIGURG = typeof Signal.SIGNAL_SIGURG;
+  export type SIGNAL_SIGUSR1 = typeof Signal.SIGNAL_SIGUSR1;
+  export type SIGNAL_SIGUSR2 = typeof Signal.SIGNAL_SIGUSR2;
+  export type SIGNAL_SIGVTALRM = typeof Signal.SIGNAL_SIGVTALRM;
+  export type SIGNAL_SIGWINCH = typeof Signal.SIGNAL_SIGWINCH;
+  export type SIGNAL_SIGXCPU = typeof Signal.SIGNAL_SIGXCPU;
+  export type SIGNAL_SIGXFSZ = typeof Signal.SIGNAL_SIGXFSZ;
+  export type SIGNAL_SIGRTMIN = typeof Signal.SIGNAL_SIGRTMIN;
+  export type SIGNAL_SIGRTMINPLUS1 = typeof Signal.SIGNAL_SIGRTMINPLUS1;
+  export type SIGNAL_SIGRTMINPLUS2 = typeof Signal.SIGNAL_SIGRTMINPLUS2;
+  export type SIGNAL_SIGRTMINPLUS3 = typeof Signal.SIGNAL_SIGRTMINPLUS3;
+  export type SIGNAL_SIGRTMINPLUS4 = typeof Signal.SIGNAL_SIGRTMINPLUS4;
+  export type SIGNAL_SIGRTMINPLUS5 = typeof Signal.SIGNAL_SIGRTMINPLUS5;
+  export type SIGNAL_SIGRTMINPLUS6 = typeof Signal.SIGNAL_SIGRTMINPLUS6;
+  export type SIGNAL_SIGRTMINPLUS7 = typeof Signal.SIGNAL_SIGRTMINPLUS7;
+  export type SIGNAL_SIGRTMINPLUS8 = typeof Signal.SIGNAL_SIGRTMINPLUS8;
+  export type SIGNAL_SIGRTMINPLUS9 = typeof Signal.SIGNAL_SIGRTMINPLUS9;
+  export type SIGNAL_SIGRTMINPLUS10 = typeof Signal.SIGNAL_SIGRTMINPLUS10;
+  export type SIGNAL_SIGRTMINPLUS11 = typeof Signal.SIGNAL_SIGRTMINPLUS11;
+  export type SIGNAL_SIGRTMINPLUS12 = typeof Signal.SIGNAL_SIGRTMINPLUS12;
+  export type SIGNAL_SIGRTMINPLUS13 = typeof Signal.SIGNAL_SIGRTMINPLUS13;
+  export type SIGNAL_SIGRTMINPLUS14 = typeof Signal.SIGNAL_SIGRTMINPLUS14;
+  export type SIGNAL_SIGRTMINPLUS15 = typeof Signal.SIGNAL_SIGRTMINPLUS15;
+  export type SIGNAL_SIGRTMAXMINUS14 = typeof Signal.SIGNAL_SIGRTMAXMINUS14;
+  export type SIGNAL_SIGRTMAXMINUS13 = typeof Signal.SIGNAL_SIGRTMAXMINUS13;
+  export type SIGNAL_SIGRTMAXMINUS12 = typeof Signal.SIGNAL_SIGRTMAXMINUS12;
+  export type SIGNAL_SIGRTMAXMINUS11 = typeof Signal.SIGNAL_SIGRTMAXMINUS11;
+  export type SIGNAL_SIGRTMAXMINUS10 = typeof Signal.SIGNAL_SIGRTMAXMINUS10;
+  export type SIGNAL_SIGRTMAXMINUS9 = typeof Signal.SIGNAL_SIGRTMAXMINUS9;
+  export type SIGNAL_SIGRTMAXMINUS8 = typeof Signal.SIGNAL_SIGRTMAXMINUS8;
+  export type SIGNAL_SIGRTMAXMINUS7 = typeof Signal.SIGNAL_SIGRTMAXMINUS7;
+  export type SIGNAL_SIGRTMAXMINUS6 = typeof Signal.SIGNAL_SIGRTMAXMINUS6;
+  export type SIGNAL_SIGRTMAXMINUS5 = typeof Signal.SIGNAL_SIGRTMAXMINUS5;
+  export type SIGNAL_SIGRTMAXMINUS4 = typeof Signal.SIGNAL_SIGRTMAXMINUS4;
+  export type SIGNAL_SIGRTMAXMINUS3 = typeof Signal.SIGNAL_SIGRTMAXMINUS3;
+  export type SIGNAL_SIGRTMAXMINUS2 = typeof Signal.SIGNAL_SIGRTMAXMINUS2;
+  export type SIGNAL_SIGRTMAXMINUS1 = typeof Signal.SIGNAL_SIGRTMAXMINUS1;
+  export type SIGNAL_SIGRTMAX = typeof Signal.SIGNAL_SIGRTMAX;
   export type UNRECOGNIZED = typeof Signal.UNRECOGNIZED;
 }
 
@@ -328,6 +328,10 @@ export interface RuntimeHandlerFeatures {
 /** What the runtime can do whatever the handler. */
 export interface RuntimeFeatures {
   supplementalGroupsPolicy: boolean;
+  /** user namespaces together with the host network */
+  userNamespacesHostNetwork: boolean;
+  /** noexec, nodev, nosuid per mount */
+  mountOptions: boolean;
 }
 
 export interface RuntimeConfigRequest {
@@ -549,6 +553,15 @@ export interface ListPodSandboxResponse {
   items: PodSandbox[];
 }
 
+/** The streaming lists: each message has at least one item, no item comes twice, the end of the stream completes the list. */
+export interface StreamPodSandboxesRequest {
+  filter: PodSandboxFilter | undefined;
+}
+
+export interface StreamPodSandboxesResponse {
+  podSandboxes: PodSandbox[];
+}
+
 export interface PodSandbox {
   id: string;
   metadata: PodSandboxMetadata | undefined;
@@ -706,6 +719,7 @@ export interface Mount {
   /** mounts an image instead of a path */
   image: ImageSpec | undefined;
   imageSubPath: string;
+  mountOptions: string[];
 }
 
 export interface Device {
@@ -908,6 +922,14 @@ export interface ListContainersResponse {
   containers: Container[];
 }
 
+export interface StreamContainersRequest {
+  filter: ContainerFilter | undefined;
+}
+
+export interface StreamContainersResponse {
+  containers: Container[];
+}
+
 export interface Container {
   id: string;
   podSandboxId: string;
@@ -962,6 +984,46 @@ export interface CheckpointContainerRequest {
 }
 
 export interface CheckpointContainerResponse {
+}
+
+export interface CheckpointPodRequest {
+  podSandboxId: string;
+  /** directory to write */
+  outputPath: string;
+  /** running containers of the pod, at least one */
+  containerIds: string[];
+  options: { [key: string]: string };
+}
+
+export interface CheckpointPodRequest_OptionsEntry {
+  key: string;
+  value: string;
+}
+
+export interface CheckpointPodResponse {
+}
+
+export interface RestorePodRequest {
+  checkpointPath: string;
+  config: PodSandboxConfig | undefined;
+  runtimeHandler: string;
+  options: { [key: string]: string };
+  containerConfigs: ContainerConfig[];
+}
+
+export interface RestorePodRequest_OptionsEntry {
+  key: string;
+  value: string;
+}
+
+export interface RestoredContainer {
+  name: string;
+  containerId: string;
+}
+
+export interface RestorePodResponse {
+  podSandboxId: string;
+  restoredContainers: RestoredContainer[];
 }
 
 export interface GetEventsRequest {
@@ -1032,6 +1094,8 @@ export interface ImageSpec {
   /** as the pod spec has it */
   userSpecifiedImage: string;
   runtimeHandler: string;
+  /** digest of the image of a volume */
+  imageRef: string;
 }
 
 export interface ImageSpec_AnnotationsEntry {
@@ -1084,6 +1148,14 @@ export interface ImageFilter {
 }
 
 export interface ListImagesResponse {
+  images: Image[];
+}
+
+export interface StreamImagesRequest {
+  filter: ImageFilter | undefined;
+}
+
+export interface StreamImagesResponse {
   images: Image[];
 }
 
@@ -1158,6 +1230,14 @@ export interface ListContainerStatsResponse {
   stats: ContainerStats[];
 }
 
+export interface StreamContainerStatsRequest {
+  filter: ContainerStatsFilter | undefined;
+}
+
+export interface StreamContainerStatsResponse {
+  containerStats: ContainerStats[];
+}
+
 export interface ContainerStats {
   attributes: ContainerAttributes | undefined;
   cpu: CpuUsage | undefined;
@@ -1208,6 +1288,14 @@ export interface PodSandboxStatsFilter_LabelSelectorEntry {
 
 export interface ListPodSandboxStatsResponse {
   stats: PodSandboxStats[];
+}
+
+export interface StreamPodSandboxStatsRequest {
+  filter: PodSandboxStatsFilter | undefined;
+}
+
+export interface StreamPodSandboxStatsResponse {
+  podSandboxStats: PodSandboxStats[];
 }
 
 export interface PodSandboxStats {
@@ -1327,6 +1415,13 @@ export interface ListPodSandboxMetricsRequest {
 
 export interface ListPodSandboxMetricsResponse {
   podMetrics: PodSandboxMetrics[];
+}
+
+export interface StreamPodSandboxMetricsRequest {
+}
+
+export interface StreamPodSandboxMetricsResponse {
+  podSandboxMetrics: PodSandboxMetrics[];
 }
 
 export interface PodSandboxMetrics {
@@ -2100,13 +2195,19 @@ export const RuntimeHandlerFeatures: MessageFns<RuntimeHandlerFeatures> = {
 };
 
 function createBaseRuntimeFeatures(): RuntimeFeatures {
-  return { supplementalGroupsPolicy: false };
+  return { supplementalGroupsPolicy: false, userNamespacesHostNetwork: false, mountOptions: false };
 }
 
 export const RuntimeFeatures: MessageFns<RuntimeFeatures> = {
   encode(message: RuntimeFeatures, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.supplementalGroupsPolicy !== false) {
       writer.uint32(8).bool(message.supplementalGroupsPolicy);
+    }
+    if (message.userNamespacesHostNetwork !== false) {
+      writer.uint32(16).bool(message.userNamespacesHostNetwork);
+    }
+    if (message.mountOptions !== false) {
+      writer.uint32(24).bool(message.mountOptions);
     }
     return writer;
   },
@@ -2132,6 +2233,22 @@ export const RuntimeFeatures: MessageFns<RuntimeFeatures> = {
             message.supplementalGroupsPolicy = reader.bool();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.userNamespacesHostNetwork = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.mountOptions = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2150,6 +2267,8 @@ export const RuntimeFeatures: MessageFns<RuntimeFeatures> = {
   fromPartial(object: DeepPartial<RuntimeFeatures>): RuntimeFeatures {
     const message = createBaseRuntimeFeatures();
     message.supplementalGroupsPolicy = object.supplementalGroupsPolicy ?? false;
+    message.userNamespacesHostNetwork = object.userNamespacesHostNetwork ?? false;
+    message.mountOptions = object.mountOptions ?? false;
     return message;
   },
 };
@@ -4959,6 +5078,118 @@ export const ListPodSandboxResponse: MessageFns<ListPodSandboxResponse> = {
   },
 };
 
+function createBaseStreamPodSandboxesRequest(): StreamPodSandboxesRequest {
+  return { filter: undefined };
+}
+
+export const StreamPodSandboxesRequest: MessageFns<StreamPodSandboxesRequest> = {
+  encode(message: StreamPodSandboxesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.filter !== undefined) {
+      PodSandboxFilter.encode(message.filter, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamPodSandboxesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamPodSandboxesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.filter = PodSandboxFilter.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamPodSandboxesRequest>): StreamPodSandboxesRequest {
+    return StreamPodSandboxesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamPodSandboxesRequest>): StreamPodSandboxesRequest {
+    const message = createBaseStreamPodSandboxesRequest();
+    message.filter = (object.filter !== undefined && object.filter !== null)
+      ? PodSandboxFilter.fromPartial(object.filter)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseStreamPodSandboxesResponse(): StreamPodSandboxesResponse {
+  return { podSandboxes: [] };
+}
+
+export const StreamPodSandboxesResponse: MessageFns<StreamPodSandboxesResponse> = {
+  encode(message: StreamPodSandboxesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.podSandboxes) {
+      PodSandbox.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamPodSandboxesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamPodSandboxesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podSandboxes.push(PodSandbox.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamPodSandboxesResponse>): StreamPodSandboxesResponse {
+    return StreamPodSandboxesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamPodSandboxesResponse>): StreamPodSandboxesResponse {
+    const message = createBaseStreamPodSandboxesResponse();
+    message.podSandboxes = object.podSandboxes?.map((e) => PodSandbox.fromPartial(e)) || [];
+    return message;
+  },
+};
+
 function createBasePodSandbox(): PodSandbox {
   return { id: "", metadata: undefined, state: 0, createdAt: 0n, labels: {}, annotations: {}, runtimeHandler: "" };
 }
@@ -6577,6 +6808,7 @@ function createBaseMount(): Mount {
     recursiveReadOnly: false,
     image: undefined,
     imageSubPath: "",
+    mountOptions: [],
   };
 }
 
@@ -6611,6 +6843,9 @@ export const Mount: MessageFns<Mount> = {
     }
     if (message.imageSubPath !== "") {
       writer.uint32(82).string(message.imageSubPath);
+    }
+    for (const v of message.mountOptions) {
+      writer.uint32(90).string(v!);
     }
     return writer;
   },
@@ -6708,6 +6943,14 @@ export const Mount: MessageFns<Mount> = {
             message.imageSubPath = reader.string();
             continue;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.mountOptions.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6737,6 +6980,7 @@ export const Mount: MessageFns<Mount> = {
       ? ImageSpec.fromPartial(object.image)
       : undefined;
     message.imageSubPath = object.imageSubPath ?? "";
+    message.mountOptions = object.mountOptions?.map((e) => e) || [];
     return message;
   },
 };
@@ -9284,6 +9528,118 @@ export const ListContainersResponse: MessageFns<ListContainersResponse> = {
   },
 };
 
+function createBaseStreamContainersRequest(): StreamContainersRequest {
+  return { filter: undefined };
+}
+
+export const StreamContainersRequest: MessageFns<StreamContainersRequest> = {
+  encode(message: StreamContainersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.filter !== undefined) {
+      ContainerFilter.encode(message.filter, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamContainersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamContainersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.filter = ContainerFilter.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamContainersRequest>): StreamContainersRequest {
+    return StreamContainersRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamContainersRequest>): StreamContainersRequest {
+    const message = createBaseStreamContainersRequest();
+    message.filter = (object.filter !== undefined && object.filter !== null)
+      ? ContainerFilter.fromPartial(object.filter)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseStreamContainersResponse(): StreamContainersResponse {
+  return { containers: [] };
+}
+
+export const StreamContainersResponse: MessageFns<StreamContainersResponse> = {
+  encode(message: StreamContainersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.containers) {
+      Container.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamContainersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamContainersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.containers.push(Container.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamContainersResponse>): StreamContainersResponse {
+    return StreamContainersResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamContainersResponse>): StreamContainersResponse {
+    const message = createBaseStreamContainersResponse();
+    message.containers = object.containers?.map((e) => Container.fromPartial(e)) || [];
+    return message;
+  },
+};
+
 function createBaseContainer(): Container {
   return {
     id: "",
@@ -10070,6 +10426,535 @@ export const CheckpointContainerResponse: MessageFns<CheckpointContainerResponse
   },
 };
 
+function createBaseCheckpointPodRequest(): CheckpointPodRequest {
+  return { podSandboxId: "", outputPath: "", containerIds: [], options: {} };
+}
+
+export const CheckpointPodRequest: MessageFns<CheckpointPodRequest> = {
+  encode(message: CheckpointPodRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.podSandboxId !== "") {
+      writer.uint32(10).string(message.podSandboxId);
+    }
+    if (message.outputPath !== "") {
+      writer.uint32(18).string(message.outputPath);
+    }
+    for (const v of message.containerIds) {
+      writer.uint32(26).string(v!);
+    }
+    globalThis.Object.entries(message.options).forEach(([key, value]: [string, string]) => {
+      CheckpointPodRequest_OptionsEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckpointPodRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckpointPodRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podSandboxId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.outputPath = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.containerIds.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            const entry4 = CheckpointPodRequest_OptionsEntry.decode(reader, reader.uint32());
+            if (entry4.value !== undefined) {
+              message.options[entry4.key] = entry4.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CheckpointPodRequest>): CheckpointPodRequest {
+    return CheckpointPodRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CheckpointPodRequest>): CheckpointPodRequest {
+    const message = createBaseCheckpointPodRequest();
+    message.podSandboxId = object.podSandboxId ?? "";
+    message.outputPath = object.outputPath ?? "";
+    message.containerIds = object.containerIds?.map((e) => e) || [];
+    message.options = (globalThis.Object.entries(object.options ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    return message;
+  },
+};
+
+function createBaseCheckpointPodRequest_OptionsEntry(): CheckpointPodRequest_OptionsEntry {
+  return { key: "", value: "" };
+}
+
+export const CheckpointPodRequest_OptionsEntry: MessageFns<CheckpointPodRequest_OptionsEntry> = {
+  encode(message: CheckpointPodRequest_OptionsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckpointPodRequest_OptionsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckpointPodRequest_OptionsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CheckpointPodRequest_OptionsEntry>): CheckpointPodRequest_OptionsEntry {
+    return CheckpointPodRequest_OptionsEntry.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CheckpointPodRequest_OptionsEntry>): CheckpointPodRequest_OptionsEntry {
+    const message = createBaseCheckpointPodRequest_OptionsEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseCheckpointPodResponse(): CheckpointPodResponse {
+  return {};
+}
+
+export const CheckpointPodResponse: MessageFns<CheckpointPodResponse> = {
+  encode(_: CheckpointPodResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckpointPodResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckpointPodResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CheckpointPodResponse>): CheckpointPodResponse {
+    return CheckpointPodResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<CheckpointPodResponse>): CheckpointPodResponse {
+    const message = createBaseCheckpointPodResponse();
+    return message;
+  },
+};
+
+function createBaseRestorePodRequest(): RestorePodRequest {
+  return { checkpointPath: "", config: undefined, runtimeHandler: "", options: {}, containerConfigs: [] };
+}
+
+export const RestorePodRequest: MessageFns<RestorePodRequest> = {
+  encode(message: RestorePodRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.checkpointPath !== "") {
+      writer.uint32(10).string(message.checkpointPath);
+    }
+    if (message.config !== undefined) {
+      PodSandboxConfig.encode(message.config, writer.uint32(18).fork()).join();
+    }
+    if (message.runtimeHandler !== "") {
+      writer.uint32(26).string(message.runtimeHandler);
+    }
+    globalThis.Object.entries(message.options).forEach(([key, value]: [string, string]) => {
+      RestorePodRequest_OptionsEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
+    });
+    for (const v of message.containerConfigs) {
+      ContainerConfig.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestorePodRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestorePodRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.checkpointPath = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.config = PodSandboxConfig.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.runtimeHandler = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            const entry4 = RestorePodRequest_OptionsEntry.decode(reader, reader.uint32());
+            if (entry4.value !== undefined) {
+              message.options[entry4.key] = entry4.value;
+            }
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.containerConfigs.push(ContainerConfig.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RestorePodRequest>): RestorePodRequest {
+    return RestorePodRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RestorePodRequest>): RestorePodRequest {
+    const message = createBaseRestorePodRequest();
+    message.checkpointPath = object.checkpointPath ?? "";
+    message.config = (object.config !== undefined && object.config !== null)
+      ? PodSandboxConfig.fromPartial(object.config)
+      : undefined;
+    message.runtimeHandler = object.runtimeHandler ?? "";
+    message.options = (globalThis.Object.entries(object.options ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    message.containerConfigs = object.containerConfigs?.map((e) => ContainerConfig.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRestorePodRequest_OptionsEntry(): RestorePodRequest_OptionsEntry {
+  return { key: "", value: "" };
+}
+
+export const RestorePodRequest_OptionsEntry: MessageFns<RestorePodRequest_OptionsEntry> = {
+  encode(message: RestorePodRequest_OptionsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestorePodRequest_OptionsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestorePodRequest_OptionsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RestorePodRequest_OptionsEntry>): RestorePodRequest_OptionsEntry {
+    return RestorePodRequest_OptionsEntry.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RestorePodRequest_OptionsEntry>): RestorePodRequest_OptionsEntry {
+    const message = createBaseRestorePodRequest_OptionsEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseRestoredContainer(): RestoredContainer {
+  return { name: "", containerId: "" };
+}
+
+export const RestoredContainer: MessageFns<RestoredContainer> = {
+  encode(message: RestoredContainer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.containerId !== "") {
+      writer.uint32(18).string(message.containerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestoredContainer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestoredContainer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.containerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RestoredContainer>): RestoredContainer {
+    return RestoredContainer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RestoredContainer>): RestoredContainer {
+    const message = createBaseRestoredContainer();
+    message.name = object.name ?? "";
+    message.containerId = object.containerId ?? "";
+    return message;
+  },
+};
+
+function createBaseRestorePodResponse(): RestorePodResponse {
+  return { podSandboxId: "", restoredContainers: [] };
+}
+
+export const RestorePodResponse: MessageFns<RestorePodResponse> = {
+  encode(message: RestorePodResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.podSandboxId !== "") {
+      writer.uint32(10).string(message.podSandboxId);
+    }
+    for (const v of message.restoredContainers) {
+      RestoredContainer.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestorePodResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestorePodResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podSandboxId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.restoredContainers.push(RestoredContainer.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RestorePodResponse>): RestorePodResponse {
+    return RestorePodResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RestorePodResponse>): RestorePodResponse {
+    const message = createBaseRestorePodResponse();
+    message.podSandboxId = object.podSandboxId ?? "";
+    message.restoredContainers = object.restoredContainers?.map((e) => RestoredContainer.fromPartial(e)) || [];
+    return message;
+  },
+};
+
 function createBaseGetEventsRequest(): GetEventsRequest {
   return {};
 }
@@ -10847,7 +11732,7 @@ export const PortForwardResponse: MessageFns<PortForwardResponse> = {
 };
 
 function createBaseImageSpec(): ImageSpec {
-  return { image: "", annotations: {}, userSpecifiedImage: "", runtimeHandler: "" };
+  return { image: "", annotations: {}, userSpecifiedImage: "", runtimeHandler: "", imageRef: "" };
 }
 
 export const ImageSpec: MessageFns<ImageSpec> = {
@@ -10863,6 +11748,9 @@ export const ImageSpec: MessageFns<ImageSpec> = {
     }
     if (message.runtimeHandler !== "") {
       writer.uint32(154).string(message.runtimeHandler);
+    }
+    if (message.imageRef !== "") {
+      writer.uint32(162).string(message.imageRef);
     }
     return writer;
   },
@@ -10915,6 +11803,14 @@ export const ImageSpec: MessageFns<ImageSpec> = {
             message.runtimeHandler = reader.string();
             continue;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.imageRef = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -10944,6 +11840,7 @@ export const ImageSpec: MessageFns<ImageSpec> = {
     );
     message.userSpecifiedImage = object.userSpecifiedImage ?? "";
     message.runtimeHandler = object.runtimeHandler ?? "";
+    message.imageRef = object.imageRef ?? "";
     return message;
   },
 };
@@ -11648,6 +12545,118 @@ export const ListImagesResponse: MessageFns<ListImagesResponse> = {
   },
   fromPartial(object: DeepPartial<ListImagesResponse>): ListImagesResponse {
     const message = createBaseListImagesResponse();
+    message.images = object.images?.map((e) => Image.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseStreamImagesRequest(): StreamImagesRequest {
+  return { filter: undefined };
+}
+
+export const StreamImagesRequest: MessageFns<StreamImagesRequest> = {
+  encode(message: StreamImagesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.filter !== undefined) {
+      ImageFilter.encode(message.filter, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamImagesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamImagesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.filter = ImageFilter.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamImagesRequest>): StreamImagesRequest {
+    return StreamImagesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamImagesRequest>): StreamImagesRequest {
+    const message = createBaseStreamImagesRequest();
+    message.filter = (object.filter !== undefined && object.filter !== null)
+      ? ImageFilter.fromPartial(object.filter)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseStreamImagesResponse(): StreamImagesResponse {
+  return { images: [] };
+}
+
+export const StreamImagesResponse: MessageFns<StreamImagesResponse> = {
+  encode(message: StreamImagesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.images) {
+      Image.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamImagesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamImagesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.images.push(Image.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamImagesResponse>): StreamImagesResponse {
+    return StreamImagesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamImagesResponse>): StreamImagesResponse {
+    const message = createBaseStreamImagesResponse();
     message.images = object.images?.map((e) => Image.fromPartial(e)) || [];
     return message;
   },
@@ -12550,6 +13559,118 @@ export const ListContainerStatsResponse: MessageFns<ListContainerStatsResponse> 
   },
 };
 
+function createBaseStreamContainerStatsRequest(): StreamContainerStatsRequest {
+  return { filter: undefined };
+}
+
+export const StreamContainerStatsRequest: MessageFns<StreamContainerStatsRequest> = {
+  encode(message: StreamContainerStatsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.filter !== undefined) {
+      ContainerStatsFilter.encode(message.filter, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamContainerStatsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamContainerStatsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.filter = ContainerStatsFilter.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamContainerStatsRequest>): StreamContainerStatsRequest {
+    return StreamContainerStatsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamContainerStatsRequest>): StreamContainerStatsRequest {
+    const message = createBaseStreamContainerStatsRequest();
+    message.filter = (object.filter !== undefined && object.filter !== null)
+      ? ContainerStatsFilter.fromPartial(object.filter)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseStreamContainerStatsResponse(): StreamContainerStatsResponse {
+  return { containerStats: [] };
+}
+
+export const StreamContainerStatsResponse: MessageFns<StreamContainerStatsResponse> = {
+  encode(message: StreamContainerStatsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.containerStats) {
+      ContainerStats.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamContainerStatsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamContainerStatsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.containerStats.push(ContainerStats.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamContainerStatsResponse>): StreamContainerStatsResponse {
+    return StreamContainerStatsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamContainerStatsResponse>): StreamContainerStatsResponse {
+    const message = createBaseStreamContainerStatsResponse();
+    message.containerStats = object.containerStats?.map((e) => ContainerStats.fromPartial(e)) || [];
+    return message;
+  },
+};
+
 function createBaseContainerStats(): ContainerStats {
   return {
     attributes: undefined,
@@ -13292,6 +14413,118 @@ export const ListPodSandboxStatsResponse: MessageFns<ListPodSandboxStatsResponse
   fromPartial(object: DeepPartial<ListPodSandboxStatsResponse>): ListPodSandboxStatsResponse {
     const message = createBaseListPodSandboxStatsResponse();
     message.stats = object.stats?.map((e) => PodSandboxStats.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseStreamPodSandboxStatsRequest(): StreamPodSandboxStatsRequest {
+  return { filter: undefined };
+}
+
+export const StreamPodSandboxStatsRequest: MessageFns<StreamPodSandboxStatsRequest> = {
+  encode(message: StreamPodSandboxStatsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.filter !== undefined) {
+      PodSandboxStatsFilter.encode(message.filter, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamPodSandboxStatsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamPodSandboxStatsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.filter = PodSandboxStatsFilter.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamPodSandboxStatsRequest>): StreamPodSandboxStatsRequest {
+    return StreamPodSandboxStatsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamPodSandboxStatsRequest>): StreamPodSandboxStatsRequest {
+    const message = createBaseStreamPodSandboxStatsRequest();
+    message.filter = (object.filter !== undefined && object.filter !== null)
+      ? PodSandboxStatsFilter.fromPartial(object.filter)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseStreamPodSandboxStatsResponse(): StreamPodSandboxStatsResponse {
+  return { podSandboxStats: [] };
+}
+
+export const StreamPodSandboxStatsResponse: MessageFns<StreamPodSandboxStatsResponse> = {
+  encode(message: StreamPodSandboxStatsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.podSandboxStats) {
+      PodSandboxStats.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamPodSandboxStatsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamPodSandboxStatsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podSandboxStats.push(PodSandboxStats.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamPodSandboxStatsResponse>): StreamPodSandboxStatsResponse {
+    return StreamPodSandboxStatsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamPodSandboxStatsResponse>): StreamPodSandboxStatsResponse {
+    const message = createBaseStreamPodSandboxStatsResponse();
+    message.podSandboxStats = object.podSandboxStats?.map((e) => PodSandboxStats.fromPartial(e)) || [];
     return message;
   },
 };
@@ -14867,6 +16100,104 @@ export const ListPodSandboxMetricsResponse: MessageFns<ListPodSandboxMetricsResp
   fromPartial(object: DeepPartial<ListPodSandboxMetricsResponse>): ListPodSandboxMetricsResponse {
     const message = createBaseListPodSandboxMetricsResponse();
     message.podMetrics = object.podMetrics?.map((e) => PodSandboxMetrics.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseStreamPodSandboxMetricsRequest(): StreamPodSandboxMetricsRequest {
+  return {};
+}
+
+export const StreamPodSandboxMetricsRequest: MessageFns<StreamPodSandboxMetricsRequest> = {
+  encode(_: StreamPodSandboxMetricsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamPodSandboxMetricsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamPodSandboxMetricsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamPodSandboxMetricsRequest>): StreamPodSandboxMetricsRequest {
+    return StreamPodSandboxMetricsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<StreamPodSandboxMetricsRequest>): StreamPodSandboxMetricsRequest {
+    const message = createBaseStreamPodSandboxMetricsRequest();
+    return message;
+  },
+};
+
+function createBaseStreamPodSandboxMetricsResponse(): StreamPodSandboxMetricsResponse {
+  return { podSandboxMetrics: [] };
+}
+
+export const StreamPodSandboxMetricsResponse: MessageFns<StreamPodSandboxMetricsResponse> = {
+  encode(message: StreamPodSandboxMetricsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.podSandboxMetrics) {
+      PodSandboxMetrics.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StreamPodSandboxMetricsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStreamPodSandboxMetricsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podSandboxMetrics.push(PodSandboxMetrics.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StreamPodSandboxMetricsResponse>): StreamPodSandboxMetricsResponse {
+    return StreamPodSandboxMetricsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StreamPodSandboxMetricsResponse>): StreamPodSandboxMetricsResponse {
+    const message = createBaseStreamPodSandboxMetricsResponse();
+    message.podSandboxMetrics = object.podSandboxMetrics?.map((e) => PodSandboxMetrics.fromPartial(e)) || [];
     return message;
   },
 };
@@ -16542,6 +17873,14 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
+    streamPodSandboxes: {
+      name: "StreamPodSandboxes",
+      requestType: StreamPodSandboxesRequest as typeof StreamPodSandboxesRequest,
+      requestStream: false,
+      responseType: StreamPodSandboxesResponse as typeof StreamPodSandboxesResponse,
+      responseStream: true,
+      options: {},
+    },
     updatePodSandboxResources: {
       name: "UpdatePodSandboxResources",
       requestType: UpdatePodSandboxResourcesRequest as typeof UpdatePodSandboxResourcesRequest,
@@ -16599,6 +17938,14 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
+    streamContainers: {
+      name: "StreamContainers",
+      requestType: StreamContainersRequest as typeof StreamContainersRequest,
+      requestStream: false,
+      responseType: StreamContainersResponse as typeof StreamContainersResponse,
+      responseStream: true,
+      options: {},
+    },
     updateContainerResources: {
       name: "UpdateContainerResources",
       requestType: UpdateContainerResourcesRequest as typeof UpdateContainerResourcesRequest,
@@ -16620,6 +17967,23 @@ export const RuntimeServiceDefinition = {
       requestType: CheckpointContainerRequest as typeof CheckpointContainerRequest,
       requestStream: false,
       responseType: CheckpointContainerResponse as typeof CheckpointContainerResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Whole pods. The checkpoint is a directory. */
+    checkpointPod: {
+      name: "CheckpointPod",
+      requestType: CheckpointPodRequest as typeof CheckpointPodRequest,
+      requestStream: false,
+      responseType: CheckpointPodResponse as typeof CheckpointPodResponse,
+      responseStream: false,
+      options: {},
+    },
+    restorePod: {
+      name: "RestorePod",
+      requestType: RestorePodRequest as typeof RestorePodRequest,
+      requestStream: false,
+      responseType: RestorePodResponse as typeof RestorePodResponse,
       responseStream: false,
       options: {},
     },
@@ -16682,6 +18046,14 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
+    streamContainerStats: {
+      name: "StreamContainerStats",
+      requestType: StreamContainerStatsRequest as typeof StreamContainerStatsRequest,
+      requestStream: false,
+      responseType: StreamContainerStatsResponse as typeof StreamContainerStatsResponse,
+      responseStream: true,
+      options: {},
+    },
     podSandboxStats: {
       name: "PodSandboxStats",
       requestType: PodSandboxStatsRequest as typeof PodSandboxStatsRequest,
@@ -16698,6 +18070,14 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
+    streamPodSandboxStats: {
+      name: "StreamPodSandboxStats",
+      requestType: StreamPodSandboxStatsRequest as typeof StreamPodSandboxStatsRequest,
+      requestStream: false,
+      responseType: StreamPodSandboxStatsResponse as typeof StreamPodSandboxStatsResponse,
+      responseStream: true,
+      options: {},
+    },
     listMetricDescriptors: {
       name: "ListMetricDescriptors",
       requestType: ListMetricDescriptorsRequest as typeof ListMetricDescriptorsRequest,
@@ -16712,6 +18092,14 @@ export const RuntimeServiceDefinition = {
       requestStream: false,
       responseType: ListPodSandboxMetricsResponse as typeof ListPodSandboxMetricsResponse,
       responseStream: false,
+      options: {},
+    },
+    streamPodSandboxMetrics: {
+      name: "StreamPodSandboxMetrics",
+      requestType: StreamPodSandboxMetricsRequest as typeof StreamPodSandboxMetricsRequest,
+      requestStream: false,
+      responseType: StreamPodSandboxMetricsResponse as typeof StreamPodSandboxMetricsResponse,
+      responseStream: true,
       options: {},
     },
   },
@@ -16745,6 +18133,14 @@ export const ImageServiceDefinition = {
       requestStream: false,
       responseType: ListImagesResponse as typeof ListImagesResponse,
       responseStream: false,
+      options: {},
+    },
+    streamImages: {
+      name: "StreamImages",
+      requestType: StreamImagesRequest as typeof StreamImagesRequest,
+      requestStream: false,
+      responseType: StreamImagesResponse as typeof StreamImagesResponse,
+      responseStream: true,
       options: {},
     },
     removeImage: {
