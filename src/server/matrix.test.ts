@@ -9,7 +9,7 @@ import { asResponse, bodyText, httpRequest } from './fixtures/requests.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
 import { type RouteName, routeTable } from './route-table.ts';
 import { route } from './router.ts';
-import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
+import { listedPaths, type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
 
 const secret = 'restricted content';
 const answer: HttpResponse = { status: 200, headers: {}, body: secret };
@@ -135,6 +135,17 @@ describe.each([true, false])('10250, debugging handlers %s', (debugging) => {
       expect(wrong).toEqual([]);
     });
   }
+});
+
+describe('the paths on /statusz', () => {
+  const on = settings('secure', true);
+  test("are upstream's: plain paths, without the page itself", () => {
+    expect(listedPaths(on, handlers)).toEqual(['/configz', '/debug', '/flagz', '/healthz', '/metrics']);
+  });
+  test('include disabled handlers and exclude disabled gates', () => {
+    const some = { ...on, enableSystemLogHandler: false, gates: { ...on.gates, ComponentFlagz: false } };
+    expect(listedPaths(some, handlers)).toEqual(['/configz', '/debug', '/healthz', '/logs', '/metrics']);
+  });
 });
 
 describe('10250, one class of handlers disabled', () => {

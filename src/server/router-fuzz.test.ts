@@ -6,6 +6,7 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { ClientCertificate } from '../api/ports/http.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { Metrics } from '../base/metrics.ts';
+import { AuthMetrics } from './auth/auth-metrics.ts';
 import { buildAdmission } from './auth/build-admission.ts';
 import { asResponse, httpRequest } from './fixtures/requests.ts';
 import type { HttpHandler, HttpRequest } from './http-message.ts';
@@ -351,6 +352,7 @@ function admissionBy(api: ApiServer, given: Settings): Admit {
     settings: { ...given, certificateUids: true },
     hashKey: new Uint8Array(32),
     random: () => 0,
+    metrics: new AuthMetrics(new Metrics(), new FakeClock(0)),
     clock: new FakeClock(0),
     log: silentLogger,
   });

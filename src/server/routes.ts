@@ -22,6 +22,20 @@ export function routesOf(settings: RouteSettings, handlers: RouteHandlers): read
   return rows.flatMap((row) => routeOf(row, settings, handlers[row.name]) ?? []);
 }
 
+/**
+ * The first segments of the plain paths of the secure port, sorted, as /statusz lists them. Services are not listed, as
+ * upstream, nor is the page itself.
+ */
+export function listedPaths(
+  settings: Omit<RouteSettings, 'port'>,
+  handlers: RouteHandlers,
+): readonly string[] {
+  const listed = routesOf({ ...settings, port: 'secure' }, handlers)
+    .filter(({ row }) => row.kind === 'plain' && row.name !== 'statusz')
+    .map(({ row }) => `/${row.path.split('/')[1]}`);
+  return [...new Set(listed)].toSorted();
+}
+
 function routeOf(
   row: RouteRow,
   settings: RouteSettings,

@@ -15,6 +15,7 @@ function build(over: Partial<SecurePortDeps['config']> = {}, clientCAFile = '') 
       authentication: { x509: { clientCAFile } },
       tlsMinVersion: 'VersionTLS13',
       tlsCipherSuites: [],
+      tlsCurvePreferences: [],
       enableDebuggingHandlers: true,
       enableSystemLogHandler: true,
       enableProfilingHandler: true,

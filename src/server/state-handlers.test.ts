@@ -75,7 +75,7 @@ function bench() {
     checks: [],
     slis: new HealthSlis(),
     configz: () => ({ kubeletconfig: { maxPods: 110 } }),
-    flagz: () => 'kubelet flags\n',
+    flagz: () => [['max-pods', '110']],
     explain: () => ({ pods: [{ name: 'p', explanation: 'ended' }] }),
   });
   const handle = route(

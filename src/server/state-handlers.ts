@@ -2,7 +2,7 @@
 // Upstream: pkg/kubelet/server/server.go (NewServer, InstallAuthNotRequiredHandlers) and cmd/kubelet/app/server.go.
 import { type HealthCheck, type HealthObserver, healthHandlers } from './health.ts';
 import { type HttpHandler, jsonResponse, type RouteHandler } from './http-message.ts';
-import { textPage } from './node/zpages.ts';
+import { flagzHandler } from './node/zpages.ts';
 import {
   type ListedObservations,
   type ListedPods,
@@ -32,8 +32,8 @@ interface StateHandlersDeps {
   readonly explain: () => unknown;
   /** The effective configuration, secrets masked. */
   readonly configz: () => unknown;
-  /** The command-line flags. */
-  readonly flagz: () => string;
+  /** The command-line flags with their values, secrets masked. */
+  readonly flagz: Parameters<typeof flagzHandler>[0];
 }
 
 export function stateHandlers(deps: StateHandlersDeps): RouteHandlers {
@@ -47,7 +47,7 @@ export function stateHandlers(deps: StateHandlersDeps): RouteHandlers {
     runningPods: () => jsonResponse(runningPods.body()),
     explain: () => jsonResponse(`${JSON.stringify(deps.explain())}\n`),
     configz: () => jsonResponse(`${JSON.stringify(deps.configz())}\n`),
-    flagz: textPage(deps.flagz),
+    flagz: flagzHandler(deps.flagz),
   };
 }
 

@@ -1,15 +1,17 @@
-// Maps tlsMinVersion and tlsCipherSuites to the names of Node and OpenSSL. Pure. Upstream: cliflag.TLSVersion, TLSCipherSuites.
+// Maps tlsMinVersion, tlsCipherSuites and tlsCurvePreferences to the names of Node and OpenSSL. Pure. Upstream: cliflag.TLSVersion, TLSCipherSuites.
 
 type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 
 export interface TlsConfiguration {
   readonly tlsMinVersion: string;
   readonly tlsCipherSuites: readonly string[];
+  readonly tlsCurvePreferences: readonly number[];
 }
 
 export interface TlsSettings {
   readonly minVersion: TlsVersion;
   readonly ciphers: string;
+  readonly groups: string | undefined;
 }
 
 const versions: Readonly<Record<string, TlsVersion>> = {
@@ -55,11 +57,27 @@ const defaults = Object.keys(suites).filter(
   (name) => name.startsWith('TLS_ECDHE_') && /(GCM|POLY|CBC_SHA$)/.test(name) && !name.includes('3DES'),
 );
 
+/** IANA numbers to OpenSSL names, best first: Go ignores the order of the configuration too. */
+const groups: readonly (readonly [id: number, name: string])[] = [
+  [4588, 'X25519MLKEM768'],
+  [4587, 'SecP256r1MLKEM768'],
+  [4589, 'SecP384r1MLKEM1024'],
+  [29, 'X25519'],
+  [23, 'P-256'],
+  [24, 'P-384'],
+  [25, 'P-521'],
+];
+
 export function tlsSettings(config: TlsConfiguration): TlsSettings {
   const minVersion = versions[config.tlsMinVersion] ?? 'TLSv1.2';
   const chosen = config.tlsCipherSuites.length === 0 ? defaults : config.tlsCipherSuites;
   const older = [...new Set(chosen.flatMap((name) => suites[name] ?? []))];
   // OpenSSL disables those versions at its default security level.
   const level = minVersion === 'TLSv1' || minVersion === 'TLSv1.1' ? ['@SECLEVEL=0'] : [];
-  return { minVersion, ciphers: [...tls13, ...older, ...level].join(':') };
+  const chosenGroups = groups.filter(([id]) => config.tlsCurvePreferences.includes(id));
+  return {
+    minVersion,
+    groups: chosenGroups.length === 0 ? undefined : chosenGroups.map(([, name]) => name).join(':'),
+    ciphers: [...tls13, ...older, ...level].join(':'),
+  };
 }

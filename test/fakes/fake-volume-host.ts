@@ -9,6 +9,7 @@ import type {
   MountPoint,
   OwnershipRequest,
   OwnershipResult,
+  ReadFileRequest,
   SubPathRequest,
   VolumeHost,
 } from '../../src/api/ports/volume-host.ts';
@@ -177,6 +178,13 @@ export class FakeVolumeHost implements VolumeHost {
     await this.#recordCall('bindSubPath', target);
     await this.makeDirectory(target);
     this.mounts.push({ path: target, fsType: 'ext4', options: `${volumePath}/${subPath}` });
+  }
+
+  async readFile({ volumePath, path, limitBytes }: ReadFileRequest): Promise<Uint8Array | undefined> {
+    await this.#recordCall('readFile', `${volumePath}/${path}`);
+    const data = this.contents.get(volumePath)?.get(path)?.data;
+    if (data !== undefined && data.length > limitBytes) throw new KubeletError('invalid', 'TooLarge', path);
+    return data;
   }
 
   async isResponsive(path: string): Promise<boolean> {

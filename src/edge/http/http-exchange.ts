@@ -12,6 +12,7 @@ import type {
   HttpRequest,
   HttpResponse,
   HttpStream,
+  ProxyAnswer,
 } from '../../api/ports/http.ts';
 import { raceAbort } from '../../base/abort/race-abort.ts';
 import { Aborted, isAbort, KubeletError } from '../../base/errors.ts';
@@ -23,14 +24,13 @@ import type { PeerClient, PeerLimits, Refusal } from './peer-limits.ts';
 
 /**
  * Connects an upgraded client with another server: `head` is what the client has already sent after its request. Owns the
- * socket from then on and settles when the connection has ended. Must not write to the client before the other
- * server answered.
+ * socket from then on and settles when the connection has ended.
  */
 export type ProxyUpgrade = (
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  url: string,
+  to: ProxyAnswer,
   signal: AbortSignal,
 ) => Promise<void>;
 
@@ -188,7 +188,7 @@ export async function answerUpgrade(
     exchange.streaming = true;
     if (connections.closing) exchange.abort.abort(new Aborted('the server is closing'));
     try {
-      await proxyUpgrade(message, socket, head, answer.proxyTo, exchange.abort.signal);
+      await proxyUpgrade(message, socket, head, answer, exchange.abort.signal);
     } catch (err) {
       if (!exchange.abort.signal.aborted) options.onError?.(err);
       socket.destroy();

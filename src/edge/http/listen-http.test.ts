@@ -291,7 +291,7 @@ describe('upgrades', () => {
     const asked: string[] = [];
     const listener = await listen({
       handler: ({ path, upgrade }) => ({ proxyTo: `http://runtime${path}?${upgrade}` }),
-      proxyUpgrade: async (request, socket, head, url) => {
+      proxyUpgrade: async (request, socket, head, { proxyTo: url }) => {
         asked.push(`${request.method} ${head.length} ${url}`);
         socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\nhi');
       },

@@ -377,7 +377,7 @@ describe('TLS', () => {
   test('proxies an upgraded connection', async () => {
     const listener = await listen(new PortCertificates(), {
       handler: () => ({ proxyTo: 'http://runtime/x' }),
-      proxyUpgrade: async (_request, socket, _head, url) => {
+      proxyUpgrade: async (_request, socket, _head, { proxyTo: url }) => {
         socket.end(`HTTP/1.1 101 Switching Protocols\r\n\r\n${url}`);
       },
     });

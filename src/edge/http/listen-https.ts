@@ -30,6 +30,8 @@ export interface ListenHttpsOptions extends ListenHttpOptions {
   readonly minVersion: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
   /** In OpenSSL's notation. */
   readonly ciphers: string;
+  /** Key exchange mechanisms in OpenSSL's notation; undefined means its defaults. */
+  readonly groups?: string | undefined;
 }
 
 export async function listenHttps(options: ListenHttpsOptions): Promise<HttpListener> {
@@ -108,12 +110,13 @@ function limitSession(session: ServerHttp2Session, client: PeerClient, limits: H
 }
 
 function contextOptions(options: ListenHttpsOptions): SecureContextOptions {
-  const { certificate, ciphers, clientAuthorities, minVersion } = options;
+  const { certificate, ciphers, clientAuthorities, groups, minVersion } = options;
   const pair = certificate.current();
   return {
     minVersion,
     ciphers,
     honorCipherOrder: true,
+    ...(groups === undefined ? {} : { ecdhCurve: groups }),
     // A resumed session would keep the verification by earlier authorities.
     secureOptions: tls.SSL_OP_NO_TICKET,
     ...(pair === undefined ? {} : { cert: pair.certPem, key: pair.keyPem }),

@@ -17,6 +17,7 @@ export interface AuthenticateDeps {
     | { userOf(token: string, signal: AbortSignal, peer?: string): Promise<UserInfo | undefined> }
     | undefined;
   readonly anonymous: boolean;
+  readonly metrics?: { observeCertificate(notAfterMs: number): void };
   readonly clock: Pick<Clock, 'now'>;
 }
 
@@ -29,8 +30,10 @@ export async function authenticate(deps: AuthenticateDeps, request: HttpRequest)
   if (certificate !== undefined) {
     const problem = certificate.problem ?? validityProblem(certificate, deps.clock.now());
     if (problem !== undefined) problems.push(`client certificate: ${problem}`);
-    else if (certificate.commonName !== '')
+    else if (certificate.commonName !== '') {
+      deps.metrics?.observeCertificate(certificate.notAfterMs);
       return { user: withAuthenticatedGroup(certificateUser(certificate, deps)) };
+    }
   }
   if (deps.tokens !== undefined) {
     let tried = '';

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
+import { Metrics } from '../../base/metrics.ts';
+import { AuthMetrics } from './auth-metrics.ts';
 import { buildAdmission } from './build-admission.ts';
 
 function build(given: {
@@ -28,6 +30,7 @@ function build(given: {
     settings: { fineGrained: true, allowGetStreams: false, certificateUids: true },
     hashKey: new Uint8Array(32),
     random: () => 0,
+    metrics: new AuthMetrics(new Metrics(), new FakeClock(0)),
     clock: new FakeClock(0),
     log: silentLogger,
   });

@@ -6,6 +6,7 @@ import type { Logger } from '../../base/log/log.ts';
 import type { Admit } from '../router.ts';
 import { AccessReviews } from './access-reviews.ts';
 import { type AdmitDeps, admission } from './admit.ts';
+import type { AuthMetrics } from './auth-metrics.ts';
 import { TokenReviews } from './token-reviews.ts';
 
 interface AuthConfiguration {
@@ -32,19 +33,21 @@ interface BuildAuthDeps {
   /** The key of the token hashes, random per process. */
   readonly hashKey: Uint8Array;
   readonly random: () => number;
+  readonly metrics: Pick<AuthMetrics, 'observeCertificate' | 'timed'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** Throws if the configuration is impossible; as upstream, the kubelet does not start then. */
 export function buildAdmission(deps: BuildAuthDeps): Admit {
-  const { config, clock, log, settings } = deps;
+  const { config, clock, log, metrics, settings } = deps;
   return admission({
     authentication: {
       certificates: config.authentication.x509.clientCAFile !== '',
       certificateUids: settings.certificateUids,
       tokens: tokenReviews(deps),
       anonymous: config.authentication.anonymous.enabled,
+      metrics,
       clock,
     },
     access: accessReviews(deps),
@@ -53,7 +56,8 @@ export function buildAdmission(deps: BuildAuthDeps): Admit {
   });
 }
 
-function tokenReviews({ api, clock, config, hashKey, random }: BuildAuthDeps): TokenReviews | undefined {
+function tokenReviews(deps: BuildAuthDeps): TokenReviews | undefined {
+  const { api, clock, config, hashKey, metrics, random } = deps;
   const { anonymous, webhook, x509 } = config.authentication;
   if (!webhook.enabled) {
     if (x509.clientCAFile === '' && !anonymous.enabled)
@@ -61,15 +65,22 @@ function tokenReviews({ api, clock, config, hashKey, random }: BuildAuthDeps): T
     return undefined;
   }
   if (api === undefined) throw invalidConfiguration('no client provided, cannot use webhook authentication');
-  return new TokenReviews({ api, clock, random, ttlMs: webhook.cacheTTL.ms, hashKey });
+  return new TokenReviews({
+    api: metrics.timed('authn', api),
+    clock,
+    random,
+    ttlMs: webhook.cacheTTL.ms,
+    hashKey,
+  });
 }
 
-function accessReviews({ api, clock, config, nodeName, random }: BuildAuthDeps): AccessReviews | undefined {
+function accessReviews(deps: BuildAuthDeps): AccessReviews | undefined {
+  const { api, clock, config, metrics, nodeName, random } = deps;
   const { mode, webhook } = config.authorization;
   if (mode === 'AlwaysAllow') return undefined;
   if (api === undefined) throw invalidConfiguration('no client provided, cannot use webhook authorization');
   return new AccessReviews({
-    api,
+    api: metrics.timed('authz', api),
     clock,
     random,
     nodeName,

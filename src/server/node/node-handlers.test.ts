@@ -1,4 +1,4 @@
-// The small handlers: verbosity, status page, profiles, health indicators.
+// The small handlers: verbosity, profiles, health indicators.
 import { describe, expect, test } from 'vitest';
 import { asResponse, bodyText, httpRequest } from '../fixtures/requests.ts';
 import type { HttpRequest, RouteHandler } from '../http-message.ts';
@@ -6,7 +6,6 @@ import { HealthSlis } from './health-slis.ts';
 import { logVerbosityHandler } from './log-verbosity.ts';
 import { nodeHandlers } from './node-handlers.ts';
 import { type Profiler, profileHandlers } from './profiles.ts';
-import { statuszHandler } from './zpages.ts';
 
 async function ask(
   handle: RouteHandler,
@@ -35,31 +34,6 @@ describe('PUT /debug/flags/v', () => {
       expect(set).toEqual(levels);
     });
   }
-});
-
-describe('/statusz', () => {
-  const handle = statuszHandler({
-    startedAtMs: Date.UTC(2026, 0, 1),
-    now: () => Date.UTC(2026, 0, 2, 1, 2, 3),
-    versions: { node: 'v20', binary: 'v1.34.11+ts', emulation: '1.34' },
-  });
-  test('shows start time, uptime and versions', async () => {
-    const { status, text } = await ask(handle, 'GET /statusz', { headers: { accept: '*/*' } });
-    expect(status).toBe(200);
-    expect(text).toContain('\nkubelet statusz\n');
-    expect(text).toContain('Started: Thu, 01 Jan 2026 00:00:00 GMT\nUp: 25 hr 02 min 03 sec\n');
-    expect(text).toContain('Binary version: v1.34.11+ts\nEmulation version: 1.34\n');
-  });
-  test.each([
-    [undefined, 406],
-    ['application/json', 406],
-    ['text/plain', 200],
-    ['text/plain;charset=UTF-8', 200],
-    ['text/plain;version=1', 406],
-    ['text/html, text/*;q=0.5', 200],
-  ])('Accept: %s is %i', async (accept, status) => {
-    expect((await ask(handle, 'GET /statusz', { headers: { accept } })).status).toBe(status);
-  });
 });
 
 describe('/metrics/slis', () => {
@@ -185,6 +159,7 @@ test.each([
         versions: { node: 'v20', binary: 'v1', emulation: '1' },
         verbosity: undefined,
       },
+      paths: () => [],
       clock: { now: () => 0 },
     });
     expect(opened).toEqual([{ root: '/var/log', others: ['/var/log/pods', '/var/log/containers'] }]);

@@ -28,13 +28,15 @@ interface NodeHandlersDeps extends Pick<CheckpointDeps, 'desired' | 'cri'> {
     /** The log's verbosity; undefined if it cannot be changed while the kubelet runs. */
     readonly verbosity: { set(level: number): void } | undefined;
   };
+  /** The paths that /statusz lists. */
+  readonly paths: StatuszDeps['paths'];
   readonly clock: Pick<Clock, 'now'>;
 }
 
 const systemLogDirectory = '/var/log';
 
 export function nodeHandlers(deps: NodeHandlersDeps): RouteHandlers {
-  const { clock, config, cri, desired, flags, gates, host, process } = deps;
+  const { clock, config, cri, desired, flags, gates, host, paths, process } = deps;
   const { profiler, verbosity, versions } = process;
   const directory = join(flags.rootDir, 'checkpoints');
   return {
@@ -46,6 +48,6 @@ export function nodeHandlers(deps: NodeHandlersDeps): RouteHandlers {
     }),
     ...profileHandlers(profiler, { heapSnapshots: flags.enableHeapSnapshots }),
     logVerbosity: verbosity && logVerbosityHandler(verbosity),
-    statusz: statuszHandler({ startedAtMs: clock.now(), now: () => clock.now(), versions }),
+    statusz: statuszHandler({ startedAtMs: clock.now(), now: () => clock.now(), versions, paths }),
   };
 }

@@ -8,22 +8,35 @@ import { criLabels } from '../../api/cri/labels.ts';
 import type { Pod } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import { Aborted, KubeletError } from '../../base/errors.ts';
+import { Metrics } from '../../base/metrics.ts';
 import { bodyText, httpRequest } from '../fixtures/requests.ts';
 import type { HttpAnswer, HttpRequest } from '../http-message.ts';
 import { type StreamHandlers, streamHandlers } from './stream-handlers.ts';
+import { StreamMetrics } from './stream-metrics.ts';
 
 describe('stream handlers', () => {
   let clock: FakeClock;
   let cri: FakeCri;
   let desired: { uid: ReturnType<typeof podUid>; pod: Pod; source: string }[];
   let handlers: StreamHandlers;
+  let registry: Metrics;
 
   beforeEach(() => {
     clock = new FakeClock();
     cri = new FakeCri({ clock });
     desired = [];
-    handlers = streamHandlers({ desired: { all: () => desired }, cri });
+    registry = new Metrics();
+    handlers = handlersWith(true);
   });
+
+  function handlersWith(webSockets: boolean): StreamHandlers {
+    return streamHandlers({
+      desired: { all: () => desired },
+      cri,
+      webSockets,
+      metrics: new StreamMetrics(registry),
+    });
+  }
 
   afterEach(() => cri.close());
 
@@ -210,6 +223,52 @@ describe('stream handlers', () => {
       expect(await summarize(ask('portForward /default/p/another-uid'))).toBe('404 pod not found');
       await clock.until(cri.stopPodSandbox({ podSandboxId }), 60_000);
       expect(await summarize(ask('portForward /default/p'))).toBe('500 pod not found ("p_default")');
+    });
+  });
+
+  describe('WebSockets of the newest protocols', () => {
+    const webSocket = (protocol: string): Partial<HttpRequest> => ({
+      upgrade: true,
+      headers: { upgrade: 'websocket', 'sec-websocket-protocol': protocol },
+    });
+    const channels = webSocket('v5.channel.k8s.io');
+    const tunnel = webSocket('SPDY/3.1+portforward.k8s.io');
+
+    test('end at the kubelet and are counted', async () => {
+      await given(aPod({ containers: [aContainer({ tty: true })] }));
+      expect(await ask('exec /default/p/c?output=1&error=1&input=1', channels)).toMatchObject({
+        proxyTo: 'http://127.0.0.1:1/exec/fake0',
+        webSocket: { stdin: true, stdout: true, stderr: true, tty: false },
+      });
+      // The terminal of the container decides, since the runtime expects its streams.
+      expect(await ask('attach /default/p/c?output=1&error=1', channels)).toMatchObject({
+        webSocket: { stdin: false, stdout: true, stderr: false, tty: true },
+      });
+      expect(await ask('portForward /default/p', tunnel)).toMatchObject({ webSocket: 'tunnel' });
+      expect(lastCall('PortForward')).toMatchObject({ port: [] });
+      expect(registry.render().match(/^kubelet_websocket.*$/gm)).toEqual([
+        'kubelet_websocket_streaming_requests_total{subresource="exec"} 1',
+        'kubelet_websocket_streaming_requests_total{subresource="attach"} 1',
+        'kubelet_websocket_streaming_requests_total{subresource="portforward"} 1',
+      ]);
+    });
+
+    test('are proxied as they are if the gate is off, and older protocols always', async () => {
+      await given(aPod());
+      expect(await ask('exec /default/p/c?output=1', webSocket('v4.channel.k8s.io'))).toEqual({
+        proxyTo: 'http://127.0.0.1:1/exec/fake0',
+      });
+      expect(await summarize(ask('portForward /default/p', channels))).toBe(
+        '400 query parameter "port" is required',
+      );
+      registry = new Metrics();
+      handlers = handlersWith(false);
+      expect(await ask('exec /default/p/c?output=1', channels)).toEqual({
+        proxyTo: 'http://127.0.0.1:1/exec/fake1',
+      });
+      expect(await summarize(ask('portForward /default/p', tunnel))).toBe(
+        '400 query parameter "port" is required',
+      );
     });
   });
 

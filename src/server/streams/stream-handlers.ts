@@ -1,10 +1,11 @@
 // /exec, /attach, /portForward and /run: find the target, call the runtime, and proxy the client to the runtime's streaming
-// server. Upstream: getExec, getAttach, getPortForward, getRun in pkg/kubelet/server/server.go, and what they call in
+// server. A WebSocket of the newest protocols ends at the kubelet (gate ExtendWebSocketsToKubelet): runtimes do not speak them.
+// Upstream: getExec, getAttach, getPortForward, getRun in pkg/kubelet/server/server.go, and what they call in
 // pkg/kubelet/kubelet_pods.go. Status codes and texts are upstream's, in its order of checks.
 import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
 import { findContainer } from '../../api/pod/find-container.ts';
 import { podFullName } from '../../api/pod/pod-ref.ts';
-import type { HttpAnswer } from '../../api/ports/http.ts';
+import type { HttpAnswer, RemoteCommandStreams } from '../../api/ports/http.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { errorResponse, type RoutedRequest, type RouteHandler, restfulError } from '../http-message.ts';
@@ -16,11 +17,15 @@ import {
   type TargetPod,
   type TargetRuntime,
 } from './find-target.ts';
-import { parseExecStreams, parsePorts } from './stream-options.ts';
+import type { StreamMetrics } from './stream-metrics.ts';
+import { offersChannels, offersTunnel, parseExecStreams, parsePorts } from './stream-options.ts';
 
 export interface StreamDeps {
   readonly desired: { all(): readonly TargetPod[] };
   readonly cri: TargetRuntime & Pick<CriRuntime, 'exec' | 'attach' | 'portForward' | 'execSync'>;
+  /** The gate ExtendWebSocketsToKubelet: WebSockets of the newest protocols end at the kubelet. */
+  readonly webSockets: boolean;
+  readonly metrics: Pick<StreamMetrics, 'webSocket'>;
 }
 
 export interface StreamHandlers {
@@ -62,7 +67,7 @@ async function exec(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswe
     if (!request.upgrade) return upgradeRequired;
     const cmd = request.query.getAll('command');
     const { url } = await deps.cri.exec({ containerId, cmd, ...streams.value }, { signal });
-    return { proxyTo: url };
+    return remoteCommand(deps, request, 'exec', url, streams.value);
   });
 }
 
@@ -85,13 +90,15 @@ async function attach(deps: StreamDeps, request: RoutedRequest): Promise<HttpAns
     const tty = spec.tty === true;
     // differs from upstream: there a client that requests both outputs of a container with a terminal is rejected.
     const stderr = streams.value.stderr && !tty;
-    const { url } = await deps.cri.attach({ containerId, ...streams.value, stderr, tty }, { signal });
-    return { proxyTo: url };
+    const attached = { ...streams.value, stderr, tty };
+    const { url } = await deps.cri.attach({ containerId, ...attached }, { signal });
+    return remoteCommand(deps, request, 'attach', url, attached);
   });
 }
 
 async function portForward(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
-  const ports = parsePorts(request);
+  const tunnelled = deps.webSockets && offersTunnel(request);
+  const ports = tunnelled ? { value: [] } : parsePorts(request);
   if ('error' in ports) return restfulError(400, ports.error);
   const target = targetOf(deps, request);
   if (target === undefined) return noPod;
@@ -101,8 +108,22 @@ async function portForward(deps: StreamDeps, request: RoutedRequest): Promise<Ht
     if (podSandboxId === undefined) return failed(`pod not found ("${podFullName(target.pod)}")`);
     if (!request.upgrade) return upgradeRequired;
     const { url } = await deps.cri.portForward({ podSandboxId, port: ports.value }, { signal });
-    return { proxyTo: url };
+    if (!tunnelled) return { proxyTo: url };
+    deps.metrics.webSocket('portforward');
+    return { proxyTo: url, webSocket: 'tunnel' };
   });
+}
+
+function remoteCommand(
+  { metrics, webSockets }: StreamDeps,
+  request: RoutedRequest,
+  subresource: 'exec' | 'attach',
+  url: string,
+  streams: RemoteCommandStreams,
+): HttpAnswer {
+  if (!webSockets || !offersChannels(request)) return { proxyTo: url };
+  metrics.webSocket(subresource);
+  return { proxyTo: url, webSocket: streams };
 }
 
 /** Runs a command to its end and responds with stdout followed by stderr. */

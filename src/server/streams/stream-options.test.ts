@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { httpRequest } from '../fixtures/requests.ts';
-import { parseExecStreams, parsePorts } from './stream-options.ts';
+import { offersChannels, offersTunnel, parseExecStreams, parsePorts } from './stream-options.ts';
 
 const noStream = { error: 'you must specify at least 1 of stdin, stdout, stderr' };
 const none = { stdin: false, stdout: false, stderr: false, tty: false };
@@ -45,4 +45,26 @@ test('parsePorts: SPDY and plain requests have none', () => {
   const spdy = httpRequest('POST /portForward/ns/p', { upgrade: true, headers: { upgrade: 'SPDY/3.1' } });
   expect(parsePorts(spdy)).toEqual({ value: [] });
   expect(parsePorts(httpRequest('GET /', { headers: { upgrade: 'websocket' } }))).toEqual({ value: [] });
+});
+
+test.each([
+  ['v5.channel.k8s.io', 'channels'],
+  ['v4.channel.k8s.io, v5.channel.k8s.io', 'channels'],
+  ['v4.channel.k8s.io', ''],
+  ['v5.base64.channel.k8s.io', ''],
+  ['SPDY/3.1+portforward.k8s.io', 'tunnel'],
+  ['v4.channel.k8s.io,SPDY/3.1+future.k8s.io', 'tunnel'],
+  ['SPDY/3.1+portforward.example.com', ''],
+  ['SPDY/3.1', ''],
+])('WebSocket protocol %s is: %s', (protocols, want) => {
+  const headers = { upgrade: 'WebSocket', 'sec-websocket-protocol': protocols };
+  const request = { upgrade: true, headers };
+  const seen = [offersChannels(request) && 'channels', offersTunnel(request) && 'tunnel'];
+  expect(seen.filter((each) => each !== false).join()).toBe(want);
+  const spdy = { upgrade: true, headers: { ...headers, upgrade: 'SPDY/3.1' } };
+  expect([offersChannels(spdy), offersTunnel(spdy), offersChannels({ ...request, upgrade: false })]).toEqual([
+    false,
+    false,
+    false,
+  ]);
 });

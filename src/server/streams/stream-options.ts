@@ -1,17 +1,10 @@
 // Parses and validates the options of stream requests. Pure.
-// Upstream: kubelet/pkg/cri/streaming/remotecommand (NewOptions) and portforward (NewV4Options).
-import type { HttpRequest } from '../../api/ports/http.ts';
-
-interface ExecStreams {
-  readonly stdin: boolean;
-  readonly stdout: boolean;
-  readonly stderr: boolean;
-  readonly tty: boolean;
-}
+// Upstream: cri-streaming/pkg/streaming/remotecommand (NewOptions) and portforward (NewV4Options), wsstream in k8s.io/streaming.
+import type { HttpRequest, RemoteCommandStreams } from '../../api/ports/http.ts';
 
 type Parsed<T> = { readonly value: T } | { readonly error: string };
 
-export function parseExecStreams(query: URLSearchParams): Parsed<ExecStreams> {
+export function parseExecStreams(query: URLSearchParams): Parsed<RemoteCommandStreams> {
   const isOn = (name: string): boolean => query.get(name) === '1';
   const tty = isOn('tty');
   const stdin = isOn('input');
@@ -46,7 +39,26 @@ export function parsePorts(request: Pick<HttpRequest, 'headers' | 'query' | 'upg
   return { value: ports };
 }
 
-function isWebSocket({ headers, upgrade }: Pick<HttpRequest, 'headers' | 'upgrade'>): boolean {
+type Upgrade = Pick<HttpRequest, 'headers' | 'upgrade'>;
+
+/** Whether the client offers the WebSocket protocol of exec and attach that closes single channels. */
+export function offersChannels(request: Upgrade): boolean {
+  return offered(request).includes('v5.channel.k8s.io');
+}
+
+/** Whether the client offers to tunnel SPDY through a WebSocket. */
+export function offersTunnel(request: Upgrade): boolean {
+  return offered(request).some((each) => each.startsWith('SPDY/3.1+') && each.endsWith('.k8s.io'));
+}
+
+function offered(request: Upgrade): readonly string[] {
+  if (!isWebSocket(request)) return [];
+  return String(request.headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .map((each) => each.trim());
+}
+
+function isWebSocket({ headers, upgrade }: Upgrade): boolean {
   return upgrade && String(headers['upgrade']).toLowerCase() === 'websocket';
 }
 

@@ -50,14 +50,18 @@ async function front(
   url: string,
   options: Partial<UpgradeProxyOptions> & { readonly secure?: boolean } = {},
 ): Promise<Front> {
-  const proxy = new UpgradeProxy({ idleMs: 0, onError: (err) => void errors.push(err.message), ...options });
+  const proxy = new UpgradeProxy({
+    idleMs: 0,
+    onError: (err) => void errors.push((err as Error).message),
+    ...options,
+  });
   const server = options.secure ? createHttps({ cert: certificate, key }) : createHttp();
   // As on the kubelet's ports: silent connections are closed, unless they are streams.
   server.timeout = 300;
   const tunnels: Promise<void>[] = [];
   const abort = new AbortController();
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    tunnels.push(proxy.proxy(request, socket, head, url, abort.signal));
+    tunnels.push(proxy.proxy(request, socket, head, { url }, abort.signal));
   });
   const port = await listening(server);
   const close = (): void => abort.abort();
@@ -207,7 +211,7 @@ describe('UpgradeProxy', () => {
     let tunnel: Promise<void> | undefined;
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       closers.push(() => socket.destroy());
-      tunnel = proxy.proxy(request, talker, head, to.url);
+      tunnel = proxy.proxy(request, talker, head, { url: to.url });
     });
     client(await listening(server)).write(ask());
     while (got.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -4,14 +4,16 @@
 // sent along with the request; backpressure is passed on in both directions; when either side closes, both are closed; a request
 // that cannot be proxied gets one response; once proxy() settles, nothing stays open.
 // Upstream: apimachinery/pkg/util/proxy (UpgradeAwareHandler) as pkg/kubelet/server uses it.
-import { type ClientRequest, request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { KubeletError } from '../../base/errors.ts';
-import { type DialTls, dialUrl } from '../http-client/dial-url.ts';
-import { codeOf } from '../probe/go-error.ts';
+import type { DialTls } from '../http-client/dial-url.ts';
+import { acceptHandshake, rejectHandshake } from '../websocket/handshake.ts';
+import { WebSocketStream } from '../websocket/web-socket-stream.ts';
 import { keepReading } from './keep-reading.ts';
-import { forwardedHeaders } from './upgrade-headers.ts';
+import { forwardedHeaders, tunnelHeaders, tunnelPrefix } from './upgrade-headers.ts';
+import { requestUpgrade } from './upgrade-request.ts';
 
 export interface UpgradeProxyOptions {
   /** A connection without a byte in either direction for this long is closed; 0: never. */
@@ -25,7 +27,7 @@ export interface UpgradeProxyOptions {
   /** The response to a request that cannot be proxied; by default upstream's 500 with the error's text. */
   readonly answer?: (err: KubeletError) => string;
   /** Called for every request that cannot be proxied. */
-  readonly onError?: (err: KubeletError) => void;
+  readonly onError?: (err: unknown) => void;
 }
 
 /** Node's limit for timers. */
@@ -49,16 +51,16 @@ export class UpgradeProxy {
 
   /**
    * Takes over the client's socket; settles when both sides are closed, and never rejects. `head` is what the client has
-   * already sent after its request; aborting closes both.
+   * already sent after its request; aborting closes both. `unwrap`: the client tunnels SPDY through a WebSocket.
    */
   async proxy(
     request: IncomingMessage,
     client: Duplex,
     head: Buffer,
-    url: string,
+    { unwrap = false, url }: { readonly url: string; readonly unwrap?: boolean },
     signal?: AbortSignal,
   ): Promise<void> {
-    const tunnel = new Tunnel(this.#options, client);
+    const tunnel = new Tunnel(this.#options, client, unwrap);
     const onAbort = (): void => tunnel.destroy();
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted === true) onAbort();
@@ -75,13 +77,18 @@ export class UpgradeProxy {
 class Tunnel {
   readonly #options: UpgradeProxyOptions;
   readonly #client: Duplex;
+  readonly #unwrap: boolean;
   readonly #clientClosed: Promise<void>;
-  #outgoing: ClientRequest | undefined;
+  readonly #opened = new Set<{ destroy(): unknown }>();
+  /** What the client sends and receives in the proxied protocol. */
+  #payload: Duplex;
   #backend: Duplex | undefined;
 
-  constructor(options: UpgradeProxyOptions, client: Duplex) {
+  constructor(options: UpgradeProxyOptions, client: Duplex, unwrap: boolean) {
     this.#options = options;
     this.#client = client;
+    this.#payload = client;
+    this.#unwrap = unwrap;
     // An error of the client is not reported; its 'close' event follows.
     client.on('error', () => client.destroy());
     this.#clientClosed = new Promise((resolve) => {
@@ -115,57 +122,55 @@ class Tunnel {
 
   destroy(): void {
     this.#client.destroy();
-    this.#backend?.destroy();
-    this.#outgoing?.destroy();
+    for (const each of this.#opened) each.destroy();
   }
 
   async #connect(request: IncomingMessage, head: Buffer, url: URL): Promise<void> {
-    const backend = await dialUrl(url, this.#options.tls, (socket) => {
-      this.#backend = socket;
-      if (this.#client.destroyed) socket.destroy();
+    const rejection = this.#unwrap ? rejectHandshake(request) : undefined;
+    if (rejection !== undefined) {
+      this.#client.end(rejection);
+      this.#drain();
+      return;
+    }
+    const { firstBytes, response, socket } = await requestUpgrade({
+      url,
+      method: this.#unwrap ? 'POST' : (request.method ?? 'GET'),
+      headers: this.#unwrap ? tunnelHeaders(request) : forwardedHeaders(request),
+      answerMs: this.#options.answerMs ?? 30_000,
+      tls: this.#options.tls,
+      opened: (connection) => {
+        this.#opened.add(connection);
+        this.#backend ??= connection as Duplex;
+        if (this.#client.destroyed) connection.destroy();
+      },
     });
-    await new Promise<void>((resolve, reject) => {
-      const outgoing = httpRequest({
-        method: request.method ?? 'GET',
-        path: `${url.pathname}${url.search}`,
-        headers: forwardedHeaders(request),
-        createConnection: () => backend,
-      });
-      this.#outgoing = outgoing;
-      const timer = setTimeout(
-        () => outgoing.destroy(new Error('the server did not respond in time')),
-        this.#options.answerMs ?? 30_000,
-      );
-      const settle = (then: () => void): void => {
-        clearTimeout(timer);
-        then();
-      };
-      outgoing.once('close', () => settle(resolve));
-      // Permanent: an error after the upgrade must not be uncaught.
-      outgoing.on('error', (err) => settle(() => reject(sendError(err, url))));
-      outgoing.once('upgrade', (response, socket, firstBytes) =>
-        settle(() => {
-          this.#backend = socket;
-          this.#join(response, socket, firstBytes, head);
-          resolve();
-        }),
-      );
-      outgoing.once('response', (response) =>
-        settle(() => {
-          const status = response.statusCode ?? 0;
-          if (status >= 400) this.#relay(response);
-          else reject(new Error(`invalid upgrade response: status code ${status}`));
-        }),
-      );
-      outgoing.end();
-    });
+    if (socket === undefined) {
+      const status = response.statusCode ?? 0;
+      if (status < 400) throw new Error(`invalid upgrade response: status code ${status}`);
+      this.#relay(response);
+      return;
+    }
+    this.#backend = socket;
+    if (this.#unwrap) this.#openWebSocket(request, response, head);
+    else this.#client.write(headText(response));
+    if (!this.#unwrap && head.length > 0) socket.write(head);
+    this.#join(socket, firstBytes);
   }
 
-  #join(response: IncomingMessage, backend: Duplex, firstBytes: Buffer, head: Buffer): void {
-    const client = this.#client;
-    client.write(headText(response));
-    if (firstBytes.length > 0) client.write(firstBytes);
-    if (head.length > 0) backend.write(head);
+  #openWebSocket(request: IncomingMessage, response: IncomingMessage, head: Buffer): void {
+    const { upgrade = '' } = response.headers;
+    if (!upgrade.toLowerCase().includes('spdy/3.1')) {
+      throw new Error('unable to upgrade: missing upgrade headers in response');
+    }
+    const chosen = String(response.headers['x-stream-protocol-version'] ?? '').trim();
+    this.#client.write(acceptHandshake(request, chosen === '' ? '' : `${tunnelPrefix}${chosen}`));
+    this.#payload = new WebSocketStream(this.#client, head);
+    this.#payload.on('error', () => this.#client.destroy());
+  }
+
+  #join(backend: Duplex, firstBytes: Buffer): void {
+    const payload = this.#payload;
+    if (firstBytes.length > 0) payload.write(firstBytes);
     const { idleMs, lingerMs = 30_000 } = this.#options;
     // The backend's socket carries both directions.
     this.#limitIdle(backend);
@@ -173,17 +178,17 @@ class Tunnel {
       (backend as Socket).setTimeout(idleMs === 0 ? lingerMs : Math.min(idleMs, lingerMs));
     };
     // The client may have ended before the pipe was set up.
-    if (client.readableEnded) onEnd();
-    for (const side of [client, backend]) side.once('end', onEnd);
+    if (payload.readableEnded) onEnd();
+    for (const side of [payload, backend]) side.once('end', onEnd);
     keepReading(backend);
     backend.on('error', () => backend.destroy());
     backend.once('close', () => {
       // Also on an error: the client gets everything that was received before.
-      if (!backend.readableEnded) client.end();
+      if (!backend.readableEnded) payload.end();
       this.#drain();
     });
-    client.pipe(backend);
-    backend.pipe(client);
+    payload.pipe(backend);
+    backend.pipe(payload);
   }
 
   /** Relays the other server's error response unchanged. */
@@ -196,8 +201,7 @@ class Tunnel {
   }
 
   #fail(err: KubeletError): void {
-    this.#outgoing?.destroy();
-    this.#backend?.destroy();
+    for (const each of this.#opened) each.destroy();
     if (this.#client.destroyed) return;
     this.#options.onError?.(err);
     this.#client.end((this.#options.answer ?? plainError)(err));
@@ -219,7 +223,7 @@ class Tunnel {
     if (client.writableFinished) onWritten();
     else client.once('finish', onWritten);
     this.#limitIdle(client);
-    client.resume();
+    this.#payload.resume();
   }
 
   #limitIdle(socket: Duplex): void {
@@ -227,12 +231,6 @@ class Tunnel {
     socket.once('timeout', () => this.destroy());
     (socket as Partial<Socket>).setTimeout?.(Math.min(this.#options.idleMs, maxTimerMs));
   }
-}
-
-function sendError(err: Error, url: URL): KubeletError {
-  // Go's message for a server that closes the connection instead of responding.
-  const text = codeOf(err) === 'ECONNRESET' ? 'unexpected EOF' : err.message;
-  return new KubeletError('unavailable', 'UpgradeFailed', text, { cause: err, details: { host: url.host } });
 }
 
 function asKubeletError(err: unknown): KubeletError {

@@ -42,3 +42,29 @@ function addProtocols(headers: string[], name: string, value: string): void {
   const offered = protocols.filter((each) => !each.startsWith(tokenProtocol));
   if (offered.length > 0) headers.push(name, offered.join(', '));
 }
+
+/** The prefix of WebSocket protocols that tunnel SPDY. */
+export const tunnelPrefix = 'SPDY/3.1+';
+const replaced: ReadonlySet<string> = new Set([
+  'upgrade',
+  'sec-websocket-protocol',
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-extensions',
+  'x-stream-protocol-version',
+]);
+
+/** The headers of the SPDY request that replaces the request of a WebSocket which tunnels SPDY. */
+export function tunnelHeaders(request: Request & Pick<IncomingMessage, 'headers'>): string[] {
+  const { rawHeaders } = request;
+  const kept = rawHeaders.filter((_, at) => !replaced.has((rawHeaders[at - (at % 2)] ?? '').toLowerCase()));
+  const headers = forwardedHeaders({ rawHeaders: kept, method: 'POST', socket: request.socket });
+  headers.push('Upgrade', 'SPDY/3.1');
+  for (const protocol of (request.headers['sec-websocket-protocol'] ?? '').split(',')) {
+    const name = protocol.trim();
+    if (name.startsWith(tunnelPrefix)) {
+      headers.push('X-Stream-Protocol-Version', name.slice(tunnelPrefix.length));
+    }
+  }
+  return headers;
+}
