@@ -1,5 +1,5 @@
 // Finds references of a static pod to API objects, which it may not use because it runs without an API server.
-// Upstream: pkg/api/pod (HasAPIObjectReference) and, with its gate off, pkg/kubelet/config/common.go.
+// Upstream: pkg/api/pod (HasAPIObjectReference).
 import type { Pod, PodSpec, Volume, VolumeProjection } from '../api/k8s/types.ts';
 import { allContainers } from '../api/pod/find-container.ts';
 
@@ -18,18 +18,8 @@ function findApiReference(pod: Pod): string | undefined {
   return undefined;
 }
 
-/** References that are rejected even if others are allowed: the kubelet cannot watch these objects for a static pod. */
-function dynamicReferenceFault(pod: Pod): string | undefined {
-  const sources = (pod.spec?.volumes ?? []).flatMap((volume) => volume.projected?.sources ?? []);
-  if (sources.some((source) => source.clusterTrustBundle !== undefined))
-    return 'static pods may not use ClusterTrustBundle projected volume sources';
-  const claims = pod.spec?.resourceClaims ?? [];
-  return claims.length > 0 ? 'static pods may not use ResourceClaims' : undefined;
-}
-
-/** Why a static pod is rejected for its references; undefined if it is not. `forbid`: the gate is on. */
-export function referenceFault(pod: Pod, forbid: boolean): string | undefined {
-  if (!forbid) return dynamicReferenceFault(pod);
+/** Why a static pod is rejected for its references; undefined if it is not. */
+export function referenceFault(pod: Pod): string | undefined {
   const reference = findApiReference(pod);
   return reference === undefined ? undefined : `static pods may not reference ${reference}`;
 }

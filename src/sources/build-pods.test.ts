@@ -7,7 +7,6 @@ const origin: ManifestOrigin = {
   source: 'file',
   origin: '/m/a',
   nowMs: 0,
-  forbidApiReferences: true,
 };
 const computeHash = (): string => 'uid';
 
@@ -23,7 +22,7 @@ function podList(count: number, valueChars: number): Uint8Array {
 describe('buildParts', () => {
   test('yields the result of buildManifest in parts of bounded size that can be cloned to another thread', () => {
     const bytes = podList(30, 20_000);
-    const parts = structuredClone([...buildParts({ bytes, origin }, computeHash)]);
+    const parts = structuredClone([...buildParts({ bytes, origin }, { computeHash })]);
     expect(parts.map((part) => part.pods.length)).toEqual([0, 6, 6, 6, 6, 6]);
     const whole = buildManifest(bytes, { ...origin, computeHash });
     expect(whole.pods).toHaveLength(30);
@@ -35,7 +34,7 @@ describe('buildParts', () => {
   });
 
   test('yields a larger pod as a part of its own', () => {
-    const parts = [...buildParts({ bytes: podList(3, 200_000), origin }, computeHash)];
+    const parts = [...buildParts({ bytes: podList(3, 200_000), origin }, { computeHash })];
     expect(parts.map((part) => part.pods.length)).toEqual([0, 1, 1, 1]);
   });
 });
@@ -45,7 +44,7 @@ describe('buildPodsBySize', () => {
 
   test('decodes small manifests inline', () => {
     const buildPods = buildPodsBySize({
-      computeHash,
+      hashes: { computeHash },
       decodeInWorker: () => Promise.reject(new Error('must not be called')),
     });
     expect(buildPods(podList(1, 10), origin, never)).toMatchObject({
@@ -57,10 +56,10 @@ describe('buildPodsBySize', () => {
     const asked: unknown[] = [];
     const bytes = podList(10, 20_000);
     const buildPods = buildPodsBySize({
-      computeHash: () => 'not asked here',
+      hashes: { computeHash: () => 'not asked here' },
       decodeInWorker: async (work, signal) => {
         asked.push([work.bytes === bytes, work.origin, signal === never]);
-        return [...buildParts(work, computeHash)];
+        return [...buildParts(work, { computeHash })];
       },
     });
     expect(bytes.length).toBeGreaterThan(inlineBytes);

@@ -4,7 +4,7 @@
 // Both ends of the protocol with the worker are here, so that they cannot diverge.
 import type { Pod } from '../api/k8s/types.ts';
 import { type BuildPods, type BuiltManifest, buildManifest, type ManifestOrigin } from './manifest-pods.ts';
-import type { ComputeHash } from './static-pod.ts';
+import type { StaticPodHashes } from './static-pod.ts';
 
 /** Larger than nearly every manifest, and decoded faster than a thread starts. */
 export const inlineBytes = 16 * 2 ** 10;
@@ -21,38 +21,39 @@ export interface ManifestWork {
 export type DecodeInWorker = (work: ManifestWork, signal: AbortSignal) => Promise<readonly BuiltManifest[]>;
 
 export function buildPodsBySize(deps: {
-  readonly computeHash: ComputeHash;
+  readonly hashes: StaticPodHashes;
   readonly decodeInWorker: DecodeInWorker;
 }): BuildPods {
   return (bytes, origin, signal) =>
     bytes.length <= inlineBytes
-      ? buildManifest(bytes, { ...origin, computeHash: deps.computeHash })
+      ? buildManifest(bytes, { ...origin, ...deps.hashes })
       : joinParts(deps.decodeInWorker({ bytes, origin }, signal));
 }
 
 /** Runs in the worker: yields the result in parts that are each received quickly. Never throws. */
-export function* buildParts(work: ManifestWork, computeHash: ComputeHash): Generator<BuiltManifest> {
-  const { pods, ...rest } = buildManifest(work.bytes, { ...work.origin, computeHash });
+export function* buildParts(work: ManifestWork, hashes: StaticPodHashes): Generator<BuiltManifest> {
+  const { pods, ...rest } = buildManifest(work.bytes, { ...work.origin, ...hashes });
   yield { ...rest, pods: [] };
   let part: Pod[] = [];
   let chars = 0;
   for (const pod of pods) {
     const size = JSON.stringify(pod).length;
     if (part.length > 0 && chars + size > partChars) {
-      yield { pods: part, faults: [], unknownFields: [] };
+      yield { pods: part, adopted: [], faults: [], unknownFields: [] };
       part = [];
       chars = 0;
     }
     part.push(pod);
     chars += size;
   }
-  if (part.length > 0) yield { pods: part, faults: [], unknownFields: [] };
+  if (part.length > 0) yield { pods: part, adopted: [], faults: [], unknownFields: [] };
 }
 
 async function joinParts(parts: Promise<readonly BuiltManifest[]>): Promise<BuiltManifest> {
   const all = await parts;
   return {
     pods: all.flatMap(({ pods }) => pods),
+    adopted: all.flatMap(({ adopted }) => adopted),
     faults: all.flatMap(({ faults }) => faults),
     unknownFields: all.flatMap(({ unknownFields }) => unknownFields),
   };

@@ -161,7 +161,8 @@ async function start(
       const make = () => buildManifest(bytes, { ...origin, computeHash });
       return slow(bytes)?.(make, signal) ?? make();
     },
-    staticPods: { nodeName: 'node-1', forbidApiReferences: true },
+    staticPods: { nodeName: 'node-1' },
+    podsOnNode: async () => ({ running: [], present: [] }),
   });
   const stopping = new AbortController();
   const started = source.start(stopping.signal);

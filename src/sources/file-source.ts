@@ -9,6 +9,7 @@ import type { Component } from '../base/component.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { PodsOnNode } from './choose-uid.ts';
 import { maxManifestBytes } from './decode/decode-manifest.ts';
 import { FaultLog } from './fault-log.ts';
 import {
@@ -21,7 +22,13 @@ import {
   settleMs,
   unknownFile,
 } from './known-file.ts';
-import { type BuildPods, type BuiltManifest, type ManifestPods, mergeManifest } from './manifest-pods.ts';
+import {
+  type BuildPods,
+  type BuiltManifest,
+  type ManifestPods,
+  mergeManifest,
+  reportAdopted,
+} from './manifest-pods.ts';
 import { type SlowRead, SlowReads } from './slow-reads.ts';
 import { uniquePods } from './unique-pods.ts';
 
@@ -60,12 +67,14 @@ export interface ManifestWatch {
 interface FileSourceDeps {
   readonly files: ManifestFiles;
   readonly buildPods: BuildPods;
+  /** What is on the node already; never rejects. */
+  readonly podsOnNode: () => Promise<PodsOnNode>;
   readonly publish: (source: 'file', pods: readonly Pod[]) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly path: string;
   readonly fileCheckMs: number;
-  readonly staticPods: { readonly nodeName: string; readonly forbidApiReferences: boolean };
+  readonly staticPods: { readonly nodeName: string };
 }
 
 const unusable = 'Failed to process manifest file';
@@ -226,7 +235,7 @@ export class FileSource implements Component {
   }
 
   async #read(path: string, before: KnownFile): Promise<KnownFile | undefined> {
-    const { clock, files, log, buildPods, staticPods } = this.#deps;
+    const { clock, files, log, buildPods, podsOnNode, staticPods } = this.#deps;
     log.v(3).info('Reading config file', { path });
     this.#slow.drop(path);
     try {
@@ -235,11 +244,9 @@ export class FileSource implements Component {
       const already = alreadyRead(before, content.bytes);
       if (already !== undefined) return afterRead(before, content, already, nowMs);
       const stop = new AbortController();
-      const built = buildPods(
-        content.bytes,
-        { ...staticPods, source: 'file', origin: path, nowMs },
-        stop.signal,
-      );
+      const onNode = await podsOnNode();
+      const origin = { ...staticPods, source: 'file' as const, origin: path, nowMs, onNode };
+      const built = buildPods(content.bytes, origin, stop.signal);
       if (!(built instanceof Promise)) return afterRead(before, content, this.#pods(built, before), nowMs);
       this.#slow.add(path, content, nowMs, { built, stop });
       return before;
@@ -262,6 +269,7 @@ export class FileSource implements Component {
   }
 
   #pods(built: BuiltManifest, before: KnownFile): ManifestPods {
+    reportAdopted(this.#deps.log, built, before.pods);
     return mergeManifest(built, before.pods, this.#deps.staticPods.nodeName);
   }
 

@@ -76,7 +76,8 @@ async function start(
         computeHash: (pod, { source: from, isFile }) =>
           `${isFile}|${from}|${JSON.stringify([pod.metadata?.name, pod.spec])}`,
       }),
-    staticPods: { nodeName: 'node-1', forbidApiReferences: true },
+    staticPods: { nodeName: 'node-1' },
+    podsOnNode: async () => ({ running: [], present: [] }),
   });
   const stopping = new AbortController();
   const rig: Rig = {

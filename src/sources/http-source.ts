@@ -9,8 +9,9 @@ import type { Component } from '../base/component.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { PodsOnNode } from './choose-uid.ts';
 import { maxManifestBytes } from './decode/decode-manifest.ts';
-import { type BuildPods, mergeManifest } from './manifest-pods.ts';
+import { type BuildPods, mergeManifest, reportAdopted } from './manifest-pods.ts';
 import { uniquePods } from './unique-pods.ts';
 
 export interface ManifestResponse {
@@ -30,12 +31,14 @@ interface HttpSourceDeps {
   /** Follows redirects. Throws without a response and if it is too large. */
   readonly get: (request: ManifestRequest) => Promise<ManifestResponse>;
   readonly buildPods: BuildPods;
+  /** What is on the node already; never rejects. */
+  readonly podsOnNode: () => Promise<PodsOnNode>;
   readonly publish: (source: 'http', pods: readonly Pod[]) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly endpoint: { readonly url: string; readonly headers: Readonly<Record<string, readonly string[]>> };
   readonly httpCheckMs: number;
-  readonly staticPods: { readonly nodeName: string; readonly forbidApiReferences: boolean };
+  readonly staticPods: { readonly nodeName: string };
 }
 
 const timeoutMs = 10_000;
@@ -125,14 +128,16 @@ export class HttpSource implements Component {
 
   /** Publishes the usable pods. Returns the problems of the others, empty if there are none. */
   async #read(body: Uint8Array, signal: AbortSignal): Promise<string> {
-    const { clock, endpoint, log, buildPods, staticPods } = this.#deps;
+    const { clock, endpoint, log, buildPods, podsOnNode, staticPods } = this.#deps;
     if (body.length === 0) {
       // differs from upstream: an empty response removes all pods there. Here an empty PodList does.
       if (this.#pods === undefined) this.#publish([]);
       return 'the response is empty';
     }
-    const origin = { ...staticPods, source: 'http' as const, origin: endpoint.url, nowMs: clock.now() };
-    const built = await buildPods(body, origin, signal);
+    const from = { source: 'http' as const, origin: endpoint.url, nowMs: clock.now() };
+    const onNode = await podsOnNode();
+    const built = await buildPods(body, { ...staticPods, ...from, onNode }, signal);
+    reportAdopted(log, built, this.#pods ?? []);
     const read = mergeManifest(built, this.#pods ?? [], staticPods.nodeName);
     const { pods, rejected } = uniquePods([[endpoint.url, read.pods]]);
     const reasons = [...read.reasons, ...(rejected.get(endpoint.url) ?? [])];

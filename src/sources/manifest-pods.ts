@@ -6,8 +6,9 @@
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
+import type { Logger } from '../base/log/log.ts';
 import { type DecodedManifest, decodeManifest, type ManifestFault } from './decode/decode-manifest.ts';
-import { buildStaticPod, type StaticPodOptions } from './static-pod.ts';
+import { buildStaticPod, type StaticPodHashes, type StaticPodOptions } from './static-pod.ts';
 
 export interface ManifestPods {
   readonly pods: readonly Pod[];
@@ -19,10 +20,13 @@ export interface ManifestPods {
 }
 
 /** Source, location and time of a manifest. */
-export type ManifestOrigin = Omit<StaticPodOptions, 'computeHash'>;
+export type ManifestOrigin = Omit<StaticPodOptions, keyof StaticPodHashes>;
 
 /** The usable pods of a manifest, and the problems of the others. */
-export type BuiltManifest = DecodedManifest;
+export interface BuiltManifest extends DecodedManifest {
+  /** The pods that keep the UID of an earlier release, for the log. */
+  readonly adopted: readonly string[];
+}
 
 /** Synchronous for small manifests. Rejects as `timeout` or `invalid` if it takes too much time or memory. */
 export type BuildPods = (
@@ -39,13 +43,27 @@ export function buildManifest(bytes: Uint8Array, options: StaticPodOptions): Bui
   const decoded = decodeManifest(bytes);
   const faults: ManifestFault[] = [...decoded.faults];
   const pods: Pod[] = [];
+  const adopted: string[] = [];
   for (const manifest of decoded.pods) {
     const built = buildStaticPod(manifest, options);
     const ref = `${manifest.metadata?.namespace || 'default'}/${manifest.metadata?.name ?? ''}`;
-    if (built.ok) pods.push(built.pod);
-    else faults.push({ pod: ref, reason: `pod ${ref} is invalid: ${built.violations.join('; ')}` });
+    if (built.ok) {
+      pods.push(built.pod);
+      if (built.adopted) adopted.push(podRef(built.pod));
+    } else faults.push({ pod: ref, reason: `pod ${ref} is invalid: ${built.violations.join('; ')}` });
   }
-  return { pods, faults, unknownFields: atMost(maxReported, decoded.unknownFields) };
+  return { pods, adopted, faults, unknownFields: atMost(maxReported, decoded.unknownFields) };
+}
+
+/** Logs the pods that were not adopted before. */
+export function reportAdopted(log: Logger, { adopted, pods }: BuiltManifest, previous: readonly Pod[]): void {
+  const before = new Set(previous.map((pod) => pod.metadata?.uid));
+  for (const pod of pods)
+    if (adopted.includes(podRef(pod)) && !before.has(pod.metadata?.uid))
+      log.info('Adopted static pod under the UID of an earlier kubelet', {
+        pod: podRef(pod),
+        podUID: pod.metadata?.uid,
+      });
 }
 
 export function mergeManifest(

@@ -9,7 +9,6 @@ const options: StaticPodOptions = {
   origin: '/manifests/a.yaml',
   nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
   computeHash: () => 'computed',
-  forbidApiReferences: true,
 };
 
 function make(metadata: object, spec: object = {}, more: Partial<StaticPodOptions> = {}): StaticPodResult {
@@ -261,16 +260,4 @@ describe('rejects references to API objects', () => {
     ['an NFS volume', withVolume({ nfs: { server: 's', path: '/p' } })],
   ] as const;
   for (const [name, spec] of free) test(`but not ${name}`, () => expect(make({}, spec).ok).toBe(true));
-
-  test('but only those the kubelet cannot watch if references are allowed', () => {
-    const allow = { forbidApiReferences: false };
-    expect(make({}, { serviceAccountName: 'x' }, allow).ok).toBe(true);
-    expect(make({}, withVolume({ secret: { secretName: 'x' } }), allow).ok).toBe(true);
-    expect(make({}, { resourceClaims: [{ name: 'x', resourceClaimName: 'y' }] }, allow)).toMatchObject({
-      violations: ['static pods may not use ResourceClaims'],
-    });
-    expect(make({}, projected({ clusterTrustBundle: { name: 'x', path: 'p' } }), allow)).toMatchObject({
-      violations: ['static pods may not use ClusterTrustBundle projected volume sources'],
-    });
-  });
 });

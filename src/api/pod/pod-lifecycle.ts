@@ -17,6 +17,8 @@ export type PodLifecycle =
       readonly startedAtMs: number;
       /** By container name: why the last start attempt failed. Cleared on success. */
       readonly waiting: Readonly<Record<string, WaitingReason>>;
+      /** The sync in progress has created the pod's sandbox, which no inspection has seen yet. */
+      readonly sandboxReady?: boolean;
       /** What the worker is waiting for, as a sentence, and since when. */
       readonly explain: string;
       readonly explainSinceMs: number;

@@ -70,7 +70,7 @@ describe('computePodQosClass', () => {
       pod([fixed], [], needs(list('5m', '10Mi'), list('5m', ''))),
       'Burstable',
     ],
-    ['empty pod-level resources', pod([fixed], [], nothing), 'BestEffort'],
+    ['empty pod-level resources do not count', pod([fixed], [], nothing), 'Guaranteed'],
   ];
   test.each(cases)('%s', (_name, given, want) => {
     expect(computePodQosClass(given)).toBe(want);

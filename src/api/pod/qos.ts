@@ -9,6 +9,7 @@ import {
   type ResourceAmounts,
 } from '../quantity/resource-amounts.ts';
 import { initAndRegularContainers } from './find-container.ts';
+import { hasPodLevelResources } from './resources.ts';
 
 const qosClasses = ['Guaranteed', 'Burstable', 'BestEffort'] as const;
 export type QosClass = (typeof qosClasses)[number];
@@ -39,10 +40,12 @@ export function podQosClass(pod: Pod, options: QosOptions = {}): QosClass {
 
 /**
  * Guaranteed: every container limits CPU and memory, and the pod's requests equal its limits. BestEffort: no container has
- * requests or limits. Burstable: all others. Init containers count, ephemeral ones have no resources.
+ * requests or limits. Burstable: all others. Init containers count, ephemeral ones have no resources. Pod-level resources, unless
+ * empty, decide alone.
  */
 export function computePodQosClass(pod: Pod, options: QosOptions = {}): QosClass {
-  const own = options.skipPodLevelResources === true ? undefined : pod.spec?.resources;
+  const skips = options.skipPodLevelResources === true || !hasPodLevelResources(pod);
+  const own = skips ? undefined : pod.spec?.resources;
   const parts = own ? [own] : initAndRegularContainers(pod).map(({ resources }) => resources ?? {});
   let requests = noAmounts;
   let limits = noAmounts;

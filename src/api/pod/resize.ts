@@ -31,6 +31,23 @@ export function sameResizeAmounts(a: ResizeAmounts, b: ResizeAmounts): boolean {
   );
 }
 
+/**
+ * A container's requirements as its cgroup gets them: the pod-level CPU and memory limits apply where the container has none.
+ * Upstream: GetLimits in pkg/kubelet/util.
+ */
+export function withPodLimits(
+  resources: ResourceRequirements | undefined,
+  podLevel: ResourceRequirements | null | undefined,
+): ResourceRequirements {
+  const own = resources ?? {};
+  const inherited = (['cpu', 'memory'] as const).filter(
+    (name) => !read(podLevel?.limits, name).isZero() && read(own.limits, name).isZero(),
+  );
+  if (inherited.length === 0) return own;
+  const limits = inherited.map((name): [string, string] => [name, podLevel?.limits?.[name] ?? '0']);
+  return { ...own, limits: { ...own.limits, ...Object.fromEntries(limits) } };
+}
+
 /** The requirements with these amounts; other resources stay unchanged. */
 export function withResizeAmounts(
   resources: ResourceRequirements | undefined,

@@ -172,6 +172,8 @@ describe('during an in-place resize', () => {
   });
   const asks = (amount: string): Pod => pod([cpu(amount)]);
   const sidecarAsks = (amount: string): Pod => pod([], [sidecar(amount)]);
+  const podSized = (amount: string): Pod =>
+    pod([{}], [], { resources: both({ cpu: amount }).resources ?? {} });
   const status = (...containerStatuses: ContainerStatus[]): PodStatus => ({ containerStatuses });
   const initStatus = (...initContainerStatuses: ContainerStatus[]): PodStatus => ({ initContainerStatuses });
 
@@ -208,10 +210,10 @@ describe('during an in-place resize', () => {
     ],
     ['no status yet', asks('4'), {}, { cpu: '4' }, { cpu: '4' }],
     [
-      'a status without resources',
+      'a status without actual resources',
       asks('4'),
       status(has('c0', undefined, { cpu: '9' })),
-      { cpu: '4' },
+      { cpu: '9' },
       { cpu: '4' },
     ],
     [
@@ -236,12 +238,41 @@ describe('during an in-place resize', () => {
       { cpu: '2' },
     ],
     [
-      'an init container is not resized',
+      'an init container shrinking',
       pod([], [cpu('1')]),
       initStatus(has('i0', { cpu: '2' })),
-      { cpu: '1' },
-      { cpu: '1' },
+      { cpu: '2' },
+      { cpu: '2' },
     ],
+    [
+      'the maximum of the sums, not of each container',
+      pod([cpu('1'), cpu('3')]),
+      status(has('c0', { cpu: '3' }), has('c1', { cpu: '1' })),
+      { cpu: '4' },
+      { cpu: '4' },
+    ],
+    [
+      'pod-level resources shrinking',
+      podSized('1'),
+      { resources: both({ cpu: '2' }).resources ?? {}, allocatedResources: { cpu: '1' } },
+      { cpu: '2' },
+      { cpu: '2' },
+    ],
+    [
+      'pod-level resources growing, granted but not applied',
+      podSized('4'),
+      { resources: both({ cpu: '2' }).resources ?? {}, allocatedResources: { cpu: '3' } },
+      { cpu: '4' },
+      { cpu: '4' },
+    ],
+    [
+      'pod-level resources, infeasible',
+      podSized('4'),
+      { ...infeasible, resources: both({ cpu: '2' }).resources ?? {}, allocatedResources: { cpu: '2' } },
+      { cpu: '2' },
+      { cpu: '2' },
+    ],
+    ['pod-level resources without a status', podSized('4'), {}, { cpu: '4' }, { cpu: '4' }],
   ];
   test.each(cases)('%s', (_name, given, seen, requests, limits) => {
     const whole: Pod = { ...given, status: seen };

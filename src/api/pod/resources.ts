@@ -11,6 +11,7 @@ import {
   overrideAmounts,
   parseAmounts,
   type ResourceAmounts,
+  subtractAmounts,
 } from '../quantity/resource-amounts.ts';
 import { isSidecar } from './restart-policy.ts';
 
@@ -53,24 +54,27 @@ function statusesByName(pod: Pod): ReadonlyMap<string, ContainerStatus> {
   return new Map([...containerStatuses, ...initContainerStatuses].map((status) => [status.name, status]));
 }
 
-/** The amounts of a container: those of its spec, or during a resize the maximum of spec, status and allocation. */
-function amountsReader(
-  pod: Pod,
-  which: Which,
-  useStatus: boolean,
-): (container: Container) => ResourceAmounts {
-  const statuses = useStatus ? statusesByName(pod) : new Map<string, ContainerStatus>();
+type Reader = (container: Container) => ResourceAmounts;
+
+/**
+ * The amounts of a container in turn as specified, as allocated and as actuated; only the first without `useStatusResources`.
+ * The pod counts for the largest of the sums. An infeasible spec does not count.
+ */
+function readers(pod: Pod, which: Which, useStatus: boolean): readonly Reader[] {
+  const specified: Reader = ({ resources }) => parseAmounts(resources?.[which]);
+  if (!useStatus) return [specified];
+  const statuses = statusesByName(pod);
   const infeasible = isResizeInfeasible(pod);
-  return (container) => {
-    const asked = parseAmounts(container.resources?.[which]);
-    const status = statuses.get(container.name);
-    if (status?.resources === undefined) return asked;
-    const actual = parseAmounts(status.resources[which]);
-    const allocated = which === 'requests' ? parseAmounts(status.allocatedResources) : noAmounts;
-    const granted = maxAmounts(actual, allocated);
-    // An infeasible request does not count.
-    return infeasible ? granted : maxAmounts(asked, granted);
+  const otherwise: Reader = infeasible ? () => noAmounts : specified;
+  const allocated: Reader = (container) => {
+    const list = statuses.get(container.name)?.allocatedResources;
+    return list === undefined || which === 'limits' ? otherwise(container) : parseAmounts(list);
   };
+  const actuated: Reader = (container) => {
+    const list = statuses.get(container.name)?.resources?.[which];
+    return list === undefined ? allocated(container) : parseAmounts(list);
+  };
+  return [...(infeasible ? [] : [specified]), allocated, actuated];
 }
 
 interface Sums {
@@ -78,10 +82,7 @@ interface Sums {
   readonly each: readonly ContainerAmounts[];
 }
 
-function sumContainers(pod: Pod, which: Which, options: PodResourcesOptions): Sums {
-  const useStatus = options.useStatusResources ?? false;
-  const read = amountsReader(pod, which, useStatus);
-  const readSpec = useStatus ? amountsReader(pod, which, false) : read;
+function sumContainers(pod: Pod, read: Reader): Sums {
   const each: ContainerAmounts[] = [];
   let running = noAmounts;
   for (const container of pod.spec?.containers ?? []) {
@@ -92,15 +93,12 @@ function sumContainers(pod: Pod, which: Which, options: PodResourcesOptions): Su
   let sidecars = noAmounts;
   let starting = noAmounts;
   for (const container of pod.spec?.initContainers ?? []) {
-    let amounts: ResourceAmounts;
+    const own = read(container);
+    let amounts = addAmounts(own, sidecars);
     if (isSidecar(container)) {
-      const own = read(container);
       running = addAmounts(running, own);
       sidecars = addAmounts(sidecars, own);
       amounts = sidecars;
-    } else {
-      // Plain init containers are not resized.
-      amounts = addAmounts(readSpec(container), sidecars);
     }
     starting = maxAmounts(starting, amounts);
     each.push({ kind: 'init-container', amounts });
@@ -108,25 +106,46 @@ function sumContainers(pod: Pod, which: Which, options: PodResourcesOptions): Su
   return { total: maxAmounts(running, starting), each };
 }
 
+function totalOf(pod: Pod, which: Which, options: PodResourcesOptions): ResourceAmounts {
+  const totals = readers(pod, which, options.useStatusResources ?? false).map(
+    (read) => sumContainers(pod, read).total,
+  );
+  return totals.reduce(maxAmounts, noAmounts);
+}
+
 /** The containers' requests, without pod-level resources and overhead. */
 export function containerRequests(pod: Pod, options: PodResourcesOptions = {}): ResourceAmounts {
-  return sumContainers(pod, 'requests', options).total;
+  return totalOf(pod, 'requests', options);
 }
 
 /** The containers' limits, without pod-level resources and overhead. */
 export function containerLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceAmounts {
-  return sumContainers(pod, 'limits', options).total;
+  return totalOf(pod, 'limits', options);
 }
 
 /** Limits per container. A resource that one of them does not limit is unlimited for the pod. */
-export function limitsByContainer(pod: Pod, options: PodResourcesOptions = {}): readonly ContainerAmounts[] {
-  return sumContainers(pod, 'limits', options).each;
+export function limitsByContainer(pod: Pod): readonly ContainerAmounts[] {
+  return sumContainers(pod, ({ resources }) => parseAmounts(resources?.limits)).each;
 }
 
 function withPodLevel(pod: Pod, which: Which, options: PodResourcesOptions): ResourceAmounts {
-  const containers = sumContainers(pod, which, options).total;
+  const containers = totalOf(pod, which, options);
   if (options.skipPodLevelResources === true) return containers;
-  return overrideAmounts(containers, podLevelAmounts(pod, which));
+  const own = podLevelAmounts(pod, which);
+  const useStatus = options.useStatusResources === true && pod.status?.resources !== undefined;
+  if (own.size === 0 || !useStatus) return overrideAmounts(containers, own);
+  const granted = filterAmounts(grantedToPod(pod, which), isPodLevelResource);
+  return overrideAmounts(containers, isResizeInfeasible(pod) ? granted : maxAmounts(own, granted));
+}
+
+/**
+ * The pod-level amounts that the status reports as allocated and as actuated.
+ * differs from upstream: they include the pod's overhead, which upstream counts a second time.
+ */
+function grantedToPod({ spec, status }: Pod, which: Which): ResourceAmounts {
+  const actuated = parseAmounts(status?.resources?.[which]);
+  const allocated = which === 'requests' ? parseAmounts(status?.allocatedResources) : noAmounts;
+  return subtractAmounts(maxAmounts(actuated, allocated), parseAmounts(spec?.overhead));
 }
 
 /** The pod's requests, including overhead. */

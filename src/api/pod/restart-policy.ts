@@ -1,19 +1,23 @@
 // Whether an exited container restarts. Pure. Upstream: pkg/api/v1/pod (ContainerShouldRestart) and
 // pkg/kubelet/container (ShouldContainerBeRestarted).
-import type { Container } from '../k8s/types.ts';
+import type { Container, Pod } from '../k8s/types.ts';
 
 export interface RestartView {
   /** The pod's restartPolicy. Default: Always. */
   readonly podPolicy: string | undefined;
   /** The gate ContainerRestartRules: containers may have their own policy and rules. */
   readonly rules: boolean;
+  /** The gate RestartAllContainersOnContainerExits: a rule may restart all containers of the pod. */
+  readonly all?: boolean | undefined;
 }
 
 export type RestartSpec = Pick<Container, 'restartPolicy' | 'restartPolicyRules'>;
 
 export function restartsAfter(view: RestartView, container: RestartSpec, exitCode: number): boolean {
   if (!view.rules || container.restartPolicy === undefined) return policyRestarts(view.podPolicy, exitCode);
-  return ruleRestarts(container, exitCode) || policyRestarts(container.restartPolicy, exitCode);
+  const action = matchingAction(container, exitCode);
+  if (action === 'Restart' || (action === restartAll && view.all === true)) return true;
+  return policyRestarts(container.restartPolicy, exitCode);
 }
 
 function policyRestarts(policy: string | undefined, exitCode: number): boolean {
@@ -21,14 +25,28 @@ function policyRestarts(policy: string | undefined, exitCode: number): boolean {
   return policy !== 'OnFailure' || exitCode !== 0;
 }
 
-/** The first matching rule decides; its only action is Restart. */
-function ruleRestarts(container: RestartSpec, exitCode: number): boolean {
+const restartAll = 'RestartAllContainers';
+
+/** Whether the exit of this container restarts all containers of its pod. */
+export function restartsAllAfter(container: RestartSpec, exitCode: number): boolean {
+  return matchingAction(container, exitCode) === restartAll;
+}
+
+/** Whether any rule of the pod may restart all of its containers. */
+export function mayRestartAll({ spec }: Pick<Pod, 'spec'>): boolean {
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some((container) =>
+    container.restartPolicyRules?.some(({ action }) => action === restartAll),
+  );
+}
+
+/** The action of the first matching rule. */
+function matchingAction(container: RestartSpec, exitCode: number): string | undefined {
   const rule = (container.restartPolicyRules ?? []).find(({ exitCodes }) => {
     if (exitCodes === undefined) return false;
     const listed = (exitCodes.values ?? []).includes(exitCode);
     return exitCodes.operator === 'In' ? listed : exitCodes.operator === 'NotIn' && !listed;
   });
-  return rule?.action === 'Restart';
+  return rule?.action;
 }
 
 /** For a container that the kubelet kills: without an exit code, no rule applies. */

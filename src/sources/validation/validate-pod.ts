@@ -23,10 +23,8 @@ export interface PodValidationOptions {
   readonly seLinuxMount: boolean;
 }
 
-// differs from upstream: the kubelet there validates static pods as if all gates were off, so that it rejects some that the API
-// server accepts (a variable named "a.b c", a hook that sleeps for 0 s) and ignores pod-level resources.
 export const defaultPodValidation: PodValidationOptions = {
-  containerRestartRules: false,
+  containerRestartRules: true,
   seLinuxMount: false,
 };
 

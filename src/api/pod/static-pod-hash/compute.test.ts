@@ -1,13 +1,14 @@
-// The UIDs in golden/ were computed by upstream's code at v1.34.11 (decoder, defaults, conversion, DeepHashObject), built with
-// Go 1.26 for 64-bit Linux, with default gates, on a machine in UTC.
+// The UIDs in golden/ were computed by upstream's code of each release, v1.31.14 to v1.37.0-rc.1 (decoder, defaults, conversion,
+// DeepHashObject), built with Go 1.26 for 64-bit Linux, with default gates, on a machine in UTC.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../k8s/types.ts';
-import { dumpPod, staticPodUid } from './compute.ts';
+import { dumpPod, staticPodHashes, staticPodUid } from './compute.ts';
 
 interface Golden {
   readonly name: string;
-  readonly uid: string;
+  /** By release. */
+  readonly uids: Readonly<Record<string, string>>;
   readonly nodeName: string;
   readonly source: string;
   readonly isFile: boolean;
@@ -25,8 +26,14 @@ const goldens = files.flatMap((file) => {
 });
 
 describe('staticPodUid', () => {
-  test.each(goldens)('$name', ({ pod, uid, nodeName, source, isFile, written }) => {
-    expect(staticPodUid(pod, { nodeName, source, isFile, written })).toBe(uid);
+  test.each(goldens)('$name', ({ pod, uids, nodeName, source, isFile, written }) => {
+    expect(staticPodUid(pod, { nodeName, source, isFile, written })).toBe(uids['1.37']);
+  });
+
+  test.each(goldens)('of earlier releases, $name', ({ pod, uids, nodeName, source, isFile, written }) => {
+    const earlier = staticPodHashes.computeEarlierHashes(pod, { nodeName, source, isFile, written });
+    const releases = ['1.36', '1.35', '1.34', '1.33', '1.32', '1.31'];
+    expect([...earlier]).toEqual(releases.map((release) => uids[release]));
   });
 
   test.each(goldens)('does not mutate the pod, $name', ({ pod, nodeName, source, isFile, written }) => {
@@ -86,10 +93,10 @@ describe('dumpPod', () => {
     );
   });
 
-  test('prints host namespaces in the security context', () => {
+  test('prints host namespaces beside the security context', () => {
     const pod: Pod = { spec: { containers: [], hostNetwork: true, securityContext: { runAsUser: 0 } } };
     expect(dumpPod(pod)).toContain(
-      'SecurityContext:(*core.PodSecurityContext){HostNetwork:(bool)true HostPID:(bool)false HostIPC:(bool)false ShareProcessNamespace:(*bool)<nil> HostUsers:(*bool)<nil>',
+      'HostNetwork:(bool)true HostPID:(bool)false HostIPC:(bool)false ShareProcessNamespace:(*bool)<nil> SecurityContext:(*core.PodSecurityContext){SELinuxOptions:',
     );
   });
 });

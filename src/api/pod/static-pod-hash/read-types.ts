@@ -1,7 +1,8 @@
 // Parses the type tables (types-*.ts) into a tree for the printer.
 // A line is a struct's name and its fields, `Name:type=json`. The default type is string, the default JSON name the Go name
 // with its leading capitals lowered. `=.` inlines a struct into the same JSON object, `=-` is never set. Indented lines
-// continue the previous one. Names without a package belong to the package core.
+// continue the previous one. Names without a package belong to the package core. A later line replaces an earlier one of the
+// same name, or changes it with `-Name` and `+Name:type`.
 // Invariant: the tree is built once and is immutable; no type contains itself.
 // Upstream: Go's reflection over pkg/apis/core/types.go.
 
@@ -47,7 +48,7 @@ export function readTypes(root: string, tables: readonly string[]): GoType {
   const lines = new Map<string, readonly string[]>();
   for (const line of tables.join('').replaceAll('\n  ', ' ').split('\n')) {
     const [name, ...fields] = line.split(' ');
-    if (name !== undefined && name !== '') lines.set(name, fields);
+    if (name !== undefined && name !== '') lines.set(name, changeFields(lines.get(name) ?? [], fields));
   }
   const built = new Map(knownTypes);
 
@@ -77,6 +78,13 @@ export function readTypes(root: string, tables: readonly string[]): GoType {
     };
   };
   return build(root);
+}
+
+function changeFields(before: readonly string[], line: readonly string[]): readonly string[] {
+  const removed = new Set(line.filter((field) => field.startsWith('-')).map((field) => field.slice(1)));
+  const added = line.filter((field) => field.startsWith('+')).map((field) => field.slice(1));
+  if (removed.size + added.length < line.length) return line;
+  return [...before.filter((field) => !removed.has(field.split(/[:=]/, 1)[0] ?? '')), ...added];
 }
 
 /** `HTTPGet` → `httpGet`, `OS` → `os`, `PodIPs` → `podIPs`. */

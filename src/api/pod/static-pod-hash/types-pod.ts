@@ -1,18 +1,22 @@
 // The Go types of the internal pod: pod spec and containers. Data only, in the format of read-types.ts.
-// The order of the fields is the order of hashing, so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.34).
+// The order of the fields is the order of hashing, so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.37).
 
 export const podTypes = `
 Pod TypeMeta:v1.TypeMeta=- ObjectMeta:v1.ObjectMeta=metadata Spec:PodSpec Status:PodStatus
 PodSpec Volumes:[]Volume InitContainers:[]Container Containers:[]Container
   EphemeralContainers:[]EphemeralContainer RestartPolicy:RestartPolicy TerminationGracePeriodSeconds:*int64
   ActiveDeadlineSeconds:*int64 DNSPolicy:DNSPolicy NodeSelector:map[string]string ServiceAccountName
-  AutomountServiceAccountToken:*bool NodeName SecurityContext:*PodSecurityContext
-  ImagePullSecrets:[]LocalObjectReference Hostname Subdomain SetHostnameAsFQDN:*bool Affinity:*Affinity
-  SchedulerName Tolerations:[]Toleration HostAliases:[]HostAlias PriorityClassName Priority:*int32
-  PreemptionPolicy:*PreemptionPolicy DNSConfig:*PodDNSConfig ReadinessGates:[]PodReadinessGate
-  RuntimeClassName:*string Overhead:ResourceList EnableServiceLinks:*bool
-  TopologySpreadConstraints:[]TopologySpreadConstraint OS:*PodOS SchedulingGates:[]PodSchedulingGate
-  ResourceClaims:[]PodResourceClaim Resources:*ResourceRequirements HostnameOverride:*string
+  DeprecatedServiceAccount=serviceAccount AutomountServiceAccountToken:*bool NodeName HostNetwork:bool
+  HostPID:bool HostIPC:bool ShareProcessNamespace:*bool SecurityContext:*PodSecurityContext
+  ImagePullSecrets:[]LocalObjectReference Hostname Subdomain Affinity:*Affinity SchedulerName
+  Tolerations:[]Toleration HostAliases:[]HostAlias PriorityClassName Priority:*int32 DNSConfig:*PodDNSConfig
+  ReadinessGates:[]PodReadinessGate RuntimeClassName:*string EnableServiceLinks:*bool
+  PreemptionPolicy:*PreemptionPolicy Overhead:ResourceList
+  TopologySpreadConstraints:[]TopologySpreadConstraint SetHostnameAsFQDN:*bool OS:*PodOS HostUsers:*bool
+  SchedulingGates:[]PodSchedulingGate ResourceClaims:[]PodResourceClaim Resources:*ResourceRequirements
+  HostnameOverride:*string SchedulingGroup:*PodSchedulingGroup EvictionResponders:[]EvictionResponder
+PodSchedulingGroup PodGroupName:*string
+EvictionResponder Name Priority:*int32
 LocalObjectReference Name
 ObjectFieldSelector APIVersion FieldPath
 ResourceFieldSelector ContainerName Resource Divisor:resource.Quantity
@@ -40,16 +44,17 @@ ContainerResizePolicy ResourceName:ResourceName RestartPolicy:ResourceResizeRest
 ContainerRestartRule Action:ContainerRestartRuleAction ExitCodes:*ContainerRestartRuleOnExitCodes
 ContainerRestartRuleOnExitCodes Operator:ContainerRestartRuleOnExitCodesOperator Values:[]int32
 VolumeMount Name ReadOnly:bool RecursiveReadOnly:*RecursiveReadOnlyMode MountPath SubPath
-  MountPropagation:*MountPropagationMode SubPathExpr
+  MountPropagation:*MountPropagationMode SubPathExpr BindMountOptions:[]string
 VolumeDevice Name DevicePath
 Probe ProbeHandler:ProbeHandler=. InitialDelaySeconds:int32 TimeoutSeconds:int32 PeriodSeconds:int32
   SuccessThreshold:int32 FailureThreshold:int32 TerminationGracePeriodSeconds:*int64
 ProbeHandler Exec:*ExecAction HTTPGet:*HTTPGetAction TCPSocket:*TCPSocketAction GRPC:*GRPCAction
 ExecAction Command:[]string
 HTTPGetAction Path Port:intstr.IntOrString Host Scheme:URIScheme HTTPHeaders:[]HTTPHeader
+  Protocol:*HTTPProtocol
 HTTPHeader Name Value
 TCPSocketAction Port:intstr.IntOrString Host
-GRPCAction Port:int32 Service:*string
+GRPCAction Port:int32 Service:*string Mode:*GRPCProbeMode
 Lifecycle PostStart:*LifecycleHandler PreStop:*LifecycleHandler StopSignal:*Signal
 LifecycleHandler Exec:*ExecAction HTTPGet:*HTTPGetAction TCPSocket:*TCPSocketAction Sleep:*SleepAction
 SleepAction Seconds:int64
@@ -70,12 +75,11 @@ EphemeralContainerCommon Name Image Command:[]string Args:[]string WorkingDir Po
   VolumeDevices:[]VolumeDevice LivenessProbe:*Probe ReadinessProbe:*Probe StartupProbe:*Probe
   Lifecycle:*Lifecycle TerminationMessagePath TerminationMessagePolicy:TerminationMessagePolicy
   ImagePullPolicy:PullPolicy SecurityContext:*SecurityContext Stdin:bool StdinOnce:bool TTY:bool
-PodSecurityContext HostNetwork:bool HostPID:bool HostIPC:bool ShareProcessNamespace:*bool HostUsers:*bool
-  SELinuxOptions:*SELinuxOptions WindowsOptions:*WindowsSecurityContextOptions RunAsUser:*int64
-  RunAsGroup:*int64 RunAsNonRoot:*bool SupplementalGroups:[]int64
-  SupplementalGroupsPolicy:*SupplementalGroupsPolicy FSGroup:*int64
-  FSGroupChangePolicy:*PodFSGroupChangePolicy Sysctls:[]Sysctl SeccompProfile:*SeccompProfile
-  AppArmorProfile:*AppArmorProfile SELinuxChangePolicy:*PodSELinuxChangePolicy
+PodSecurityContext SELinuxOptions:*SELinuxOptions WindowsOptions:*WindowsSecurityContextOptions
+  RunAsUser:*int64 RunAsGroup:*int64 RunAsNonRoot:*bool SupplementalGroups:[]int64
+  SupplementalGroupsPolicy:*SupplementalGroupsPolicy FSGroup:*int64 Sysctls:[]Sysctl
+  FSGroupChangePolicy:*PodFSGroupChangePolicy SeccompProfile:*SeccompProfile AppArmorProfile:*AppArmorProfile
+  SELinuxChangePolicy:*PodSELinuxChangePolicy
 Sysctl Name Value
 Affinity NodeAffinity:*NodeAffinity PodAffinity:*PodAffinity PodAntiAffinity:*PodAntiAffinity
 NodeAffinity RequiredDuringSchedulingIgnoredDuringExecution:*NodeSelector

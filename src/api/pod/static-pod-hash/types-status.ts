@@ -1,5 +1,5 @@
 // The Go types of the internal pod: object metadata and the pod status. Data only, in the format of read-types.ts.
-// The order of the fields is the order of hashing, so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.34) and apimachinery's meta/v1.
+// The order of the fields is the order of hashing, so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.37) and apimachinery's meta/v1.
 
 export const metaAndStatusTypes = `
 v1.TypeMeta Kind APIVersion
@@ -11,10 +11,18 @@ v1.OwnerReference APIVersion Kind Name UID:types.UID Controller:*bool BlockOwner
 v1.ManagedFieldsEntry Manager Operation:v1.ManagedFieldsOperationType APIVersion Time:*v1.Time FieldsType
   FieldsV1:*v1.FieldsV1 Subresource
 PodStatus ObservedGeneration:int64 Phase:PodPhase Conditions:[]PodCondition Message Reason NominatedNodeName
-  HostIP HostIPs:[]HostIP PodIPs:[]PodIP StartTime:*v1.Time QOSClass:PodQOSClass
-  InitContainerStatuses:[]ContainerStatus ContainerStatuses:[]ContainerStatus
-  EphemeralContainerStatuses:[]ContainerStatus Resize:PodResizeStatus
-  ResourceClaimStatuses:[]PodResourceClaimStatus ExtendedResourceClaimStatus:*PodExtendedResourceClaimStatus
+  HostIP HostIPs:[]HostIP PodIP PodIPs:[]PodIP StartTime:*v1.Time InitContainerStatuses:[]ContainerStatus
+  ContainerStatuses:[]ContainerStatus QOSClass:PodQOSClass EphemeralContainerStatuses:[]ContainerStatus
+  Resize:PodResizeStatus ResourceClaimStatuses:[]PodResourceClaimStatus
+  ExtendedResourceClaimStatus:*PodExtendedResourceClaimStatus AllocatedResources:ResourceList
+  Resources:*ResourceRequirements NodeAllocatableResourceClaimStatuses:[]NodeAllocatableResourceClaimStatus
+  VolumeHealth:[]PodVolumeHealth
+NodeAllocatableResourceClaimStatus ResourceClaimName Containers:[]string
+  Mapping:[]NodeAllocatableMappedResources Overhead:[]NodeAllocatableOverheadResources
+NodeAllocatableMappedResources Name:ResourceName Quantity:*resource.Quantity
+NodeAllocatableOverheadResources Name:ResourceName PerPod:*resource.Quantity PerContainer:*resource.Quantity
+PodVolumeHealth Name HealthConditions:[]VolumeHealthCondition LastTransitionTime:v1.Time
+VolumeHealthCondition Status:VolumeHealthStatusType Reason Message
 PodCondition Type:PodConditionType ObservedGeneration:int64 Status:ConditionStatus LastProbeTime:v1.Time
   LastTransitionTime:v1.Time Reason Message
 HostIP IP
@@ -30,10 +38,13 @@ ContainerStateRunning StartedAt:v1.Time
 ContainerStateTerminated ExitCode:int32 Signal:int32 Reason Message StartedAt:v1.Time FinishedAt:v1.Time
   ContainerID
 VolumeMountStatus Name MountPath ReadOnly:bool RecursiveReadOnly:*RecursiveReadOnlyMode
+  VolumeStatus:*VolumeStatus
+VolumeStatus Image:*ImageVolumeStatus
+ImageVolumeStatus ImageRef
 ContainerUser Linux:*LinuxContainerUser
 LinuxContainerUser UID:int64 GID:int64 SupplementalGroups:[]int64
 ResourceStatus Name:ResourceName Resources:[]ResourceHealth
-ResourceHealth ResourceID:ResourceID Health:ResourceHealthStatus
+ResourceHealth ResourceID:ResourceID Health:ResourceHealthStatus Message:*string
 PodResourceClaimStatus Name ResourceClaimName:*string
 PodExtendedResourceClaimStatus RequestMappings:[]ContainerExtendedResourceRequest ResourceClaimName
 ContainerExtendedResourceRequest ContainerName ResourceName RequestName

@@ -31,7 +31,11 @@ runCases([
         'Loud',
         ['spec.containers[0].terminationMessagePolicy: Unsupported value'],
       ],
-      ['spec.containers.0.restartPolicy', 'Always', ['spec.containers[0].restartPolicy: Forbidden']],
+      [
+        'spec.containers.0.restartPolicy',
+        'Sometimes',
+        ['spec.containers[0].restartPolicy: Unsupported value'],
+      ],
       [
         'spec.initContainers',
         [{ name: 'app', image: 'i' }],
@@ -58,7 +62,7 @@ runCases([
       ],
       [
         'spec.initContainers',
-        [{ name: 'init', image: 'i', restartPolicy: 'Never' }],
+        [{ name: 'init', image: 'i', restartPolicy: 'Sometimes' }],
         ['spec.initContainers[0].restartPolicy: Unsupported value'],
       ],
       [

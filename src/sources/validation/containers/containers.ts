@@ -133,9 +133,7 @@ function checkInit(v: Violations, path: string, container: Container, context: C
   }
   if (container.restartPolicy === undefined) return;
   if (!context.restartRules) v.word(`${path}.restartPolicy`, container.restartPolicy, ['Always']);
-  else if (!sidecar) checkRestartRules(v, path, container);
-  else if ((container.restartPolicyRules ?? []).length > 0)
-    v.forbidden(`${path}.restartPolicyRules`, 'an init container with restartPolicy Always has no rules');
+  else checkRestartRules(v, path, container);
 }
 
 /** Ephemeral containers are for debugging: the workload must not depend on them. */

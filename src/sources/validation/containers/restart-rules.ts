@@ -6,7 +6,7 @@ import type { Violations } from '../violation.ts';
 const maxRules = 20;
 const maxExitCodes = 255;
 
-/** For containers other than sidecars, with the gate ContainerRestartRules. */
+/** With the gates ContainerRestartRules and RestartAllContainersOnContainerExits. */
 export function checkRestartRules(v: Violations, path: string, container: Container): void {
   const { restartPolicy, restartPolicyRules: rules = [] } = container;
   if (restartPolicy === undefined) {
@@ -17,7 +17,7 @@ export function checkRestartRules(v: Violations, path: string, container: Contai
 }
 
 function checkRule(v: Violations, path: string, { action, exitCodes }: ContainerRestartRule): void {
-  v.word(`${path}.action`, action ?? '', ['Restart']);
+  v.word(`${path}.action`, action ?? '', ['Restart', 'RestartAllContainers']);
   if (exitCodes === undefined) {
     v.required(`${path}.exitCodes`, 'must be given');
     return;
