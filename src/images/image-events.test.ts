@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { aContainer, aPod } from '../../test/builders/builders.ts';
 import { anImageManager, collectEvents, type ManagerOver } from '../../test/builders/image-manager.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import type { Pod } from '../api/k8s/types.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
 import { Secret } from '../base/log/secret.ts';
 import type { PullCredential } from './credentials/keyring.ts';
@@ -21,7 +20,9 @@ class Scene {
   readonly clock = new FakeClock();
   readonly emitted: string[];
   readonly pulls: string[] = [];
-  readonly checked: Pod[] = [];
+  readonly counted: string[] = [];
+  lookups = 0;
+  missingSecrets: readonly string[] = [];
   readonly observed: [number, number][] = [];
   readonly kept: string[] = [];
   present = false;
@@ -58,11 +59,16 @@ class Scene {
         },
       },
       credentials: {
-        find: async () => this.credentials,
-        checkSecrets: async (pod) => void this.checked.push(pod),
+        find: async () => {
+          this.lookups += 1;
+          return { credentials: this.credentials, missingSecrets: this.missingSecrets };
+        },
       },
       history: withHistory ? this.#history() : undefined,
-      observePull: (...args) => void this.observed.push(args),
+      metrics: {
+        observePull: (...args) => void this.observed.push(args),
+        countEnsure: (...labels) => void this.counted.push(labels.join(' ')),
+      },
       ...rest,
     });
   }
@@ -73,7 +79,10 @@ class Scene {
       begin: (image) => note(`begin ${image}`),
       succeeded: (image, ref, used) => note(`succeeded ${image} ${ref} ${used?.username ?? '-'}`),
       failed: (image) => note(`failed ${image}`),
-      mayUseImage: async () => this.mayUseImage,
+      mayUseImage: async (_image, _ref, credentials) => {
+        await credentials();
+        return this.mayUseImage;
+      },
     };
   }
 
@@ -103,12 +112,59 @@ test('reports a pull with its duration and size', async () => {
   expect(it.observed).toEqual([[4_194_304, 1.2345]]);
 });
 
-test('checks the pull secrets of a pod whose image is present', async () => {
+test('looks no credentials up for an image that is present', async () => {
   const it = new Scene();
   it.present = true;
   expect(await it.start('IfNotPresent')).toBe('sha256:1');
   expect(it.emitted).toEqual([`Normal Pulled ${at} Container image "app" already present on machine`]);
-  expect([it.checked.length, it.pulls.length]).toEqual([1, 0]);
+  expect([it.lookups, it.pulls.length]).toEqual([0, 0]);
+});
+
+test('looks credentials up once for the check of access and the pull', async () => {
+  const it = new Scene({ withHistory: true });
+  it.present = true;
+  it.mayUseImage = false;
+  expect(await it.start('IfNotPresent')).toBe('sha256:1');
+  expect([it.lookups, it.pulls.length]).toEqual([1, 1]);
+});
+
+test('reports missing pull secrets only after a failed pull', async () => {
+  const it = new Scene();
+  it.missingSecrets = ['one', 'two'];
+  const text =
+    'Warning FailedToRetrieveImagePullSecret Unable to retrieve some image pull secrets (one, two); attempting to pull the image may not succeed.';
+  expect(await it.start('Always')).toBe('sha256:1');
+  expect(it.emitted).not.toContain(text);
+  it.failure = () => new KubeletError('internal', 'UNKNOWN', 'no');
+  await it.clock.advance(1_000);
+  expect(await it.start('Always')).toBe('ErrImagePull');
+  expect(it.emitted.at(-1)).toBe(text);
+  await it.clock.advance(3_000);
+  // In backoff: nothing was pulled, so nothing more is reported.
+  expect(await it.start('Always')).toBe('ImagePullBackOff');
+  expect(it.emitted.filter((line) => line === text)).toHaveLength(1);
+});
+
+test.each([
+  ['Always', true, true, 'Always  true'],
+  ['IfNotPresent', false, true, 'IfNotPresent false true'],
+  ['IfNotPresent', true, true, 'IfNotPresent true false'],
+  ['IfNotPresent', true, false, 'IfNotPresent true true'],
+  ['Never', false, true, 'Never false '],
+  ['Never', true, false, 'Never true true'],
+])('counts a request with policy %s, present %s, allowed %s', async (policy, present, allowed, want) => {
+  const it = new Scene({ withHistory: true });
+  it.present = present;
+  it.mayUseImage = allowed;
+  await it.start(policy);
+  expect(it.counted).toEqual([want]);
+});
+
+test('counts a request whose image cannot be inspected', async () => {
+  const it = new Scene();
+  it.inspectFailure = new KubeletError('internal', 'UNKNOWN', 'disk');
+  await it.start('IfNotPresent');
+  expect(it.counted).toEqual(['IfNotPresent  ']);
 });
 
 test('does not inspect the image with pull policy Always', async () => {

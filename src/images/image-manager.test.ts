@@ -3,7 +3,8 @@ import { aContainer, aPod } from '../../test/builders/builders.ts';
 import { anImageManager, type ManagerOver } from '../../test/builders/image-manager.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
-import type { ImageManager, PresentImage } from './image-manager.ts';
+import type { ImageManager } from './image-manager.ts';
+import type { PresentImage } from './present-image.ts';
 
 function scene(): {
   readonly clock: FakeClock;

@@ -3,7 +3,7 @@
 // Invariants: every failure is emitted as an event of the requesting pod and rejects with the reason that its status shows; no
 // credential appears in either.
 
-import type { Image, PodSandboxConfig } from '../api/cri/generated/runtime/v1/api.ts';
+import type { PodSandboxConfig } from '../api/cri/generated/runtime/v1/api.ts';
 import type { CriImages, CriRequest } from '../api/cri/runtime.ts';
 import { formatDurationMs } from '../api/k8s/duration.ts';
 import type { Container, Pod } from '../api/k8s/types.ts';
@@ -14,8 +14,10 @@ import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, isAbortOf, KubeletError } from '../base/errors.ts';
 import { InFlight } from '../base/in-flight.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { FoundCredentials } from './credentials/find-credentials.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { normalizeImageName, parseImageName } from './image-name.ts';
+import { type PresentImage, presentImage } from './present-image.ts';
 import { PullBackoff } from './pull-backoff.ts';
 import { pullError, runtimeText } from './pull-error.ts';
 import type { PullResult, SharedPulls } from './shared-pulls.ts';
@@ -24,16 +26,20 @@ export interface ImageManagerDeps {
   readonly images: Pick<CriImages, 'imageStatus'>;
   readonly pulls: Pick<SharedPulls, 'pull'>;
   readonly credentials: {
-    find(repository: string, pod: Pod, signal: AbortSignal): Promise<readonly PullCredential[]>;
-    /** Emits an event for missing pull secrets of a pod that needs no pull. Never rejects. */
-    checkSecrets(pod: Pod, signal: AbortSignal): Promise<void>;
+    find(repository: string, pod: Pod, signal: AbortSignal): Promise<FoundCredentials>;
   };
   /** Undefined: every pod may use any present image (gate KubeletEnsureSecretPulledImages is off). */
   readonly history: ImageHistory | undefined;
   readonly events: EventSink;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly observePull: (sizeBytes: number, seconds: number) => void;
+  readonly metrics: ImageManagerMetrics;
+}
+
+interface ImageManagerMetrics {
+  observePull(sizeBytes: number, seconds: number): void;
+  /** Undefined: unknown, since the request failed before. */
+  countEnsure(policy: string, isPresent: boolean | undefined, needsPull: boolean | undefined): void;
 }
 
 export interface ImageHistory {
@@ -43,16 +49,9 @@ export interface ImageHistory {
   mayUseImage(
     image: string,
     imageRef: string,
-    credentials: readonly PullCredential[],
+    credentials: () => Promise<readonly PullCredential[]>,
     signal: AbortSignal,
   ): Promise<boolean>;
-}
-
-export interface PresentImage {
-  /** The runtime's reference, for the container's config. */
-  readonly ref: string;
-  readonly uid: bigint | undefined;
-  readonly username: string;
 }
 
 /** The container gives image and pull policy; a container that is not in the pod's spec stands for the pod itself. */
@@ -64,6 +63,9 @@ interface ImageRequester {
 interface ImageRequest extends ImageRequester {
   readonly sandboxConfig: CriRequest<PodSandboxConfig>;
 }
+
+/** Looks the credentials up at the first call, and never again. */
+type LookUp = () => Promise<FoundCredentials>;
 
 export class ImageManager {
   readonly #deps: ImageManagerDeps;
@@ -86,8 +88,10 @@ export class ImageManager {
       if (requester !== undefined && policyOf(requester) === 'Always') return undefined;
       return await this.#inspect(name, signal);
     } catch (err) {
-      if (!isAbort(err) && requester !== undefined)
+      if (!isAbort(err) && requester !== undefined) {
+        this.#deps.metrics.countEnsure(policyOf(requester), undefined, undefined);
         this.#emit(requester, 'Warning', 'InspectFailed', describeError(err));
+      }
       throw err;
     }
   }
@@ -99,18 +103,29 @@ export class ImageManager {
     signal: AbortSignal,
   ): Promise<PresentImage> {
     const policy = policyOf(request);
-    if (policy === 'Always') return await this.#pull(request, this.#deps.clock.monotonic(), signal);
     const sinceMs = this.#deps.clock.monotonic();
+    const lookUp = once(() => this.#credentials(request, signal));
+    const pull = (): Promise<PresentImage> => this.#pull(request, lookUp, sinceMs, signal);
+    const count = (isPresent: boolean | undefined, needsPull: boolean | undefined): void =>
+      this.#deps.metrics.countEnsure(policy, isPresent, needsPull);
+    if (policy === 'Always') {
+      count(undefined, true);
+      return await pull();
+    }
     // Another pod may have pulled it since.
     const present =
       found ?? (policy === 'Never' ? undefined : await this.find(nameOf(request), signal, request));
-    if (present !== undefined && (await this.#isAllowed(request, present, signal))) {
+    const isAllowed = present !== undefined && (await this.#isAllowed(request, present, lookUp, signal));
+    if (isAllowed) {
+      count(true, false);
       this.#backoff.succeeded(keyOf(request));
       return present;
     }
+    // As upstream, a missing image that must not be pulled is neither required nor not.
+    count(present !== undefined, policy === 'Never' && present === undefined ? undefined : true);
     // The same message whether it is missing or forbidden: a pod without access must not learn that it is present.
     if (policy === 'Never') throw this.#neverPulled(request);
-    return await this.#pull(request, sinceMs, signal);
+    return await pull();
   }
 
   /** Delay until ensure() would have a different result; undefined if it may be called now. */
@@ -141,27 +156,41 @@ export class ImageManager {
     }
   }
 
-  async #credentials(request: ImageRequester, signal: AbortSignal): Promise<readonly PullCredential[]> {
+  async #credentials(request: ImageRequester, signal: AbortSignal): Promise<FoundCredentials> {
     const { repository } = parseImageName(nameOf(request));
     return await this.#deps.credentials.find(repository, request.pod, signal);
   }
 
   /** Whether the pod may use the present image; emits an event if so. */
-  async #isAllowed(request: ImageRequester, { ref }: PresentImage, signal: AbortSignal): Promise<boolean> {
-    const { credentials, history } = this.#deps;
+  async #isAllowed(
+    request: ImageRequester,
+    { ref }: PresentImage,
+    lookUp: LookUp,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { history, metrics } = this.#deps;
     if (history === undefined) {
-      void credentials.checkSecrets(request.pod, signal);
       this.#emitPresent(request, '');
       return true;
     }
-    const available = await this.#credentials(request, signal);
-    if (!(await history.mayUseImage(nameOf(request), ref, available, signal))) return false;
+    const credentials = async (): Promise<readonly PullCredential[]> => (await lookUp()).credentials;
+    try {
+      if (!(await history.mayUseImage(nameOf(request), ref, credentials, signal))) return false;
+    } catch (err) {
+      metrics.countEnsure(policyOf(request), true, undefined);
+      throw err;
+    }
     this.#emitPresent(request, ' and can be accessed by the pod');
     return true;
   }
 
-  async #pull(request: ImageRequest, sinceMs: number, signal: AbortSignal): Promise<PresentImage> {
-    const { clock, log, observePull } = this.#deps;
+  async #pull(
+    request: ImageRequest,
+    lookUp: LookUp,
+    sinceMs: number,
+    signal: AbortSignal,
+  ): Promise<PresentImage> {
+    const { clock, log, metrics } = this.#deps;
     const name = nameOf(request);
     const key = keyOf(request);
     const rejection = this.#backoff.rejection(key, name);
@@ -174,7 +203,7 @@ export class ImageManager {
     try {
       const what = `image ${name} is being pulled, attempt ${this.#backoff.attempt(key)}`;
       const activity = { what, sinceMs: clock.now() };
-      const pull = (): Promise<PullResult> => this.#pullRecorded(request, sinceMs, signal);
+      const pull = (): Promise<PullResult> => this.#pullRecorded(request, lookUp, sinceMs, signal);
       result = await this.#inFlight.during(podUid(request.pod), activity, pull);
       if (result.image === undefined) {
         throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not present`);
@@ -183,6 +212,7 @@ export class ImageManager {
       if (isAbort(err) || isAbortOf(err, signal)) throw err;
       const error = pullError(name, err);
       this.#emit(request, 'Warning', 'Failed', `Failed to pull image "${name}": ${runtimeText(err)}`);
+      if (error.reason === 'ErrImagePull') await this.#reportMissingSecrets(request, lookUp);
       const delayMs = this.#backoff.failed(key, error);
       log.v(2).info('Failed to pull image', { key, backoff: formatDurationMs(delayMs), err });
       throw error;
@@ -190,19 +220,24 @@ export class ImageManager {
     this.#backoff.succeeded(key);
     const waitedMs = clock.monotonic() - requestedMs;
     const size = result.image.size;
-    observePull(Number(size), waitedMs / 1000);
+    metrics.observePull(Number(size), waitedMs / 1000);
     const message = `Successfully pulled image "${name}" in ${wholeMs(result.tookMs)} (${wholeMs(waitedMs)} including waiting). Image size: ${size} bytes.`;
     this.#emit(request, 'Normal', 'Pulled', message);
     return presentImage(result.image);
   }
 
   /** Pulls the image, with an intent recorded before and the outcome after. */
-  async #pullRecorded(request: ImageRequest, sinceMs: number, signal: AbortSignal): Promise<PullResult> {
+  async #pullRecorded(
+    request: ImageRequest,
+    lookUp: LookUp,
+    sinceMs: number,
+    signal: AbortSignal,
+  ): Promise<PullResult> {
     const { history, pulls } = this.#deps;
     const { pod, sandboxConfig } = request;
     const name = nameOf(request);
     const image = normalizeImageName(name);
-    const credentials = await this.#credentials(request, signal);
+    const { credentials } = await lookUp();
     await history?.begin(name, signal);
     let result: PullResult;
     try {
@@ -217,6 +252,19 @@ export class ImageManager {
     }
     await history?.succeeded(name, result.imageRef, result.used);
     return result;
+  }
+
+  async #reportMissingSecrets({ pod }: ImageRequest, lookUp: LookUp): Promise<void> {
+    const missing = await lookUp().then(
+      ({ missingSecrets }) => missingSecrets,
+      () => [],
+    );
+    if (missing.length === 0) return;
+    this.#deps.events.pod(pod, {
+      type: 'Warning',
+      reason: 'FailedToRetrieveImagePullSecret',
+      message: `Unable to retrieve some image pull secrets (${missing.join(', ')}); attempting to pull the image may not succeed.`,
+    });
   }
 
   #neverPulled(requester: ImageRequester): KubeletError {
@@ -257,9 +305,10 @@ function wholeMs(ms: number): string {
   return formatDurationMs(Math.trunc(ms));
 }
 
-function presentImage(image: Image): PresentImage {
-  const username = image.username;
-  // An image without a user runs as root.
-  const uid = image.uid?.value ?? (username === '' ? 0n : undefined);
-  return { ref: image.id, uid, username };
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => {
+    result ??= work();
+    return result;
+  };
 }

@@ -47,6 +47,15 @@ export function parseImageName(image: string): ImageName {
   return { repository: `${registry}/${path}`, tag, digest: given };
 }
 
+/** The name as the pod spells it, without tag and digest: upstream's key in pull records. */
+export function untaggedName(image: string): string {
+  const { digest } = parseImageName(image);
+  const named = digest === undefined ? image : image.slice(0, -digest.length - 1);
+  const colon = named.lastIndexOf(':');
+  // A colon before the last slash separates the registry's port.
+  return colon > named.lastIndexOf('/') ? named.slice(0, colon) : named;
+}
+
 /** Adds `:latest` if neither tag nor digest is given. Throws InvalidImageName for a name that no registry could serve. */
 export function normalizeImageName(image: string): string {
   try {

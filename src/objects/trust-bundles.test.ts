@@ -4,7 +4,7 @@ import { ApiServerDouble, nodeUser } from '../../test/api-server/double.ts';
 import { memoryClient } from '../../test/api-server/memory-client.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { TrustBundleChoice } from '../api/ports/pod-objects.ts';
-import { describeError } from '../base/errors.ts';
+import { describeError, KubeletError } from '../base/errors.ts';
 import { TrustBundles } from './trust-bundles.ts';
 
 const signal = new AbortController().signal;
@@ -62,8 +62,18 @@ describe('trust bundles', () => {
     await clock.until(bundles.anchors(choice, signal).catch((err: unknown) => describeError(err)));
 
   const signer = 'example.com/s';
+  const manyValues = Array.from({ length: 2_000 }, (_, index) => `v${index}`.padEnd(63, 'x'));
   const cases: readonly (readonly [string, TrustBundleChoice, string])[] = [
     ['by name', { name: 'one', optional: false }, pem('a')],
+    [
+      'an oversized selector',
+      {
+        signerName: signer,
+        labelSelector: { matchExpressions: [{ key: 'l', operator: 'In', values: manyValues }] },
+        optional: true,
+      },
+      'label selector length (128006) is larger than 102400',
+    ],
     [
       'by signer and labels',
       { signerName: signer, labelSelector: { matchLabels: { l: 'x' } }, optional: false },
@@ -120,6 +130,34 @@ describe('trust bundles', () => {
       'ClusterTrustBundle one',
     ]);
     expect(await read(bundles, { name: 'one', optional: true })).toBe('');
+  });
+
+  test.each([
+    [['v1', 'v1beta1', 'v1alpha1'], 'v1'],
+    [['v1beta1', 'v1alpha1'], 'v1beta1'],
+    [['v1alpha1'], 'v1alpha1'],
+  ])('follows the newest version that the server has of %j', async (served, want) => {
+    const followed: string[] = [];
+    const bundles = new TrustBundles({
+      client: {
+        get: async (path: string) => {
+          if (!served.includes(path.slice(path.lastIndexOf('/') + 1)))
+            throw new KubeletError('not-found', 'NotFound', path);
+          return { resources: [{ name: 'clustertrustbundles' }] } as never;
+        },
+      },
+      follow: async ({ path }, sink) => {
+        followed.push(path);
+        sink.replace([]);
+      },
+      enabled: true,
+      announce: () => undefined,
+      random: () => 0.5,
+      clock,
+    });
+    stopped = bundles.run(stop.signal);
+    expect(await read(bundles, { name: 'one', optional: true })).toBe('');
+    expect(followed).toEqual([`/apis/certificates.k8s.io/${want}/clustertrustbundles`]);
   });
 
   test('fails with upstream’s message with the gate off', async () => {

@@ -2,6 +2,7 @@
 // Invariants: a node whose pods use none lists none; a change is announced after it can be read, by the bundle's name and by
 // its signer's, since a pod may refer to either.
 
+import { formatLabelSelector } from '../api/k8s/label-selector-text.ts';
 import { matchesLabels, requirementsOfSelector } from '../api/k8s/labels.ts';
 import type { ClusterTrustBundle } from '../api/k8s/types.ts';
 import type { ApiClient, Follow } from '../api/ports/api-client.ts';
@@ -28,7 +29,9 @@ interface TrustBundlesDeps {
 const firstListMs = 10_000;
 const group = '/apis/certificates.k8s.io';
 /** Newest first. */
-const versions = ['v1beta1', 'v1alpha1'];
+const versions = ['v1', 'v1beta1', 'v1alpha1'];
+/** Upstream's limit. */
+const maxSelectorLength = 100 * 1024;
 
 export class TrustBundles {
   readonly #deps: TrustBundlesDeps;
@@ -156,6 +159,11 @@ function bySigner(
 ): readonly ClusterTrustBundle[] {
   const requirements = requirementsOfSelector(labelSelector);
   if (requirements === undefined) return [];
+  const { length } = formatLabelSelector(requirements);
+  if (length > maxSelectorLength) {
+    const message = `label selector length (${length}) is larger than ${maxSelectorLength}`;
+    throw new KubeletError('invalid', 'FailedMount', message);
+  }
   return all.filter(
     ({ metadata, spec }) => spec?.signerName === signerName && matchesLabels(requirements, metadata?.labels),
   );

@@ -45,7 +45,8 @@ export interface SetUpRequest {
 type VolumeLocation =
   | { readonly kind: 'path'; readonly path: string }
   | { readonly kind: 'device'; readonly path: string }
-  | { readonly kind: 'image'; readonly reference: string; readonly pullPolicy: string };
+  /** The runtime mounts it. */
+  | { readonly kind: 'image' };
 
 export interface SetUpVolume {
   readonly location: VolumeLocation;

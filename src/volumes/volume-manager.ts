@@ -6,7 +6,7 @@
 
 import type { Container, Pod, Volume } from '../api/k8s/types.ts';
 import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
-import type { ContainerMounts, PodVolumes } from '../api/pod/pod-volumes.ts';
+import type { ContainerMounts, PodVolumes, VolumeFile, VolumeFileRequest } from '../api/pod/pod-volumes.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { ChangedObject, PodObjects } from '../api/ports/pod-objects.ts';
 import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
@@ -15,7 +15,13 @@ import { type Component, on } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { Slots } from '../base/slots.ts';
-import { type ContainerMountsDeps, containerDevices, containerMounts } from './container/container-mounts.ts';
+import {
+  type ContainerMountsDeps,
+  containerDevices,
+  containerMounts,
+  type MountRequest,
+} from './container/container-mounts.ts';
+import { readVolumeFile } from './container/volume-file.ts';
 import { mountFailure } from './mount-failure.ts';
 import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
 import { PodMounts } from './pod-mounts.ts';
@@ -103,16 +109,22 @@ export class VolumeManager implements Component, PodVolumes {
   async containerMounts(
     pod: Pod,
     container: Container,
-    options: { readonly expand: (text: string) => string },
+    options: Pick<MountRequest, 'expand'> & Partial<Pick<MountRequest, 'imageVolumes'>>,
     signal: AbortSignal,
   ): Promise<ContainerMounts> {
     const uid = podUid(pod);
     const mounted = (name: string): MountedVolume | undefined => this.#deps.mounts.get(uid, name);
-    const request = { pod, container, mounted, expand: options.expand };
+    const { expand, imageVolumes = new Map() } = options;
+    const request = { pod, container, mounted, imageVolumes, expand };
     return {
       mounts: await containerMounts(this.#deps.containers, request, signal),
       devices: containerDevices(request),
     };
+  }
+
+  async readFile(pod: Pod, request: VolumeFileRequest, signal: AbortSignal): Promise<VolumeFile> {
+    const mounted = this.#deps.mounts.get(podUid(pod), request.volume);
+    return await readVolumeFile(this.#deps.containers.host, mounted, request, signal);
   }
 
   async unmount(uid: PodUid, signal: AbortSignal): Promise<void> {

@@ -16,6 +16,7 @@ import type {
   OwnershipRequest,
   OwnershipResult,
   OwnFileSystem,
+  ReadFileRequest,
   SubPathRequest,
   VolumeHost,
   VolumeRemains,
@@ -35,6 +36,7 @@ import { PodDirectories } from './pod-directories.ts';
 import { PodTree } from './pod-tree.ts';
 import { type ProjectPaths, systemProjectPaths } from './quota/project-files.ts';
 import { ProjectQuotas } from './quota/project-quotas.ts';
+import { readBeneath } from './read-file.ts';
 import { bindSubPath } from './sub-path.ts';
 import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage/usage.ts';
 import { UsageThread } from './usage/usage-thread-client.ts';
@@ -190,6 +192,14 @@ export class VolumeFiles implements VolumeHost {
     await asHostError(
       `cannot bind-mount subPath ${request.subPath}`,
       async () => await raceAbort(bindSubPath(deps, request), signal),
+    );
+  }
+
+  async readFile(request: ReadFileRequest, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const syscalls = await this.#mounts.calls();
+    return await asHostError(
+      `cannot read ${request.path} in its volume`,
+      async () => await raceAbort(readBeneath(syscalls, request), signal),
     );
   }
 

@@ -4,12 +4,18 @@ import type { Pod } from '../../api/k8s/types.ts';
 import { Keyring, type PullCredential } from './keyring.ts';
 import type { NodeDockerConfig } from './node-docker-config.ts';
 import type { PluginProvider } from './plugin-provider.ts';
-import { type PullSecretsDeps, pullSecretNames, pullSecretsKeyring } from './pull-secrets.ts';
+import { type PullSecretsDeps, pullSecretsKeyring } from './pull-secrets.ts';
 
 interface CredentialFinderDeps {
   readonly secrets: PullSecretsDeps;
   readonly node: Pick<NodeDockerConfig, 'keyring'>;
   readonly plugins: readonly Pick<PluginProvider, 'provide'>[];
+}
+
+export interface FoundCredentials {
+  readonly credentials: readonly PullCredential[];
+  /** Pull secrets of the pod that could not be fetched. */
+  readonly missingSecrets: readonly string[];
 }
 
 export class CredentialFinder {
@@ -20,7 +26,7 @@ export class CredentialFinder {
   }
 
   /** `repository`: the image's name with registry, without tag and digest. */
-  async find(repository: string, pod: Pod, signal: AbortSignal): Promise<readonly PullCredential[]> {
+  async find(repository: string, pod: Pod, signal: AbortSignal): Promise<FoundCredentials> {
     const { node, plugins, secrets } = this.#deps;
     const [ofPod, ofNode, answers] = await Promise.all([
       pullSecretsKeyring(secrets, pod, signal),
@@ -29,12 +35,7 @@ export class CredentialFinder {
     ]);
     const ofPlugins = new Keyring();
     for (const answer of answers) if (answer !== undefined) ofPlugins.add(answer.source, answer.auth);
-    return [ofPod, ofNode, ofPlugins].flatMap((keyring) => keyring.lookup(repository));
-  }
-
-  /** Emits an event for missing pull secrets although no pull is needed. Never rejects. */
-  async checkSecrets(pod: Pod, signal: AbortSignal): Promise<void> {
-    if (pullSecretNames(pod).length === 0) return;
-    await pullSecretsKeyring(this.#deps.secrets, pod, signal).catch(() => undefined);
+    const credentials = [ofPod.keyring, ofNode, ofPlugins].flatMap((keyring) => keyring.lookup(repository));
+    return { credentials, missingSecrets: ofPod.missing };
   }
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { aPod } from '../../../test/builders/builders.ts';
-import { collectEvents } from '../../../test/builders/image-manager.ts';
 import type { Secret as SecretObject } from '../../api/k8s/types.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/log/log.ts';
@@ -21,9 +20,7 @@ const secrets: Readonly<Record<string, Partial<SecretObject>>> = {
   empty: { type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': '' } },
   broken: { type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': base64('secret-text') } },
 };
-const { events, emitted } = collectEvents();
 const deps = {
-  events,
   log: silentLogger,
   objects: {
     secret: async (namespace: string, name: string): Promise<SecretObject> => {
@@ -34,7 +31,7 @@ const deps = {
   },
 };
 const { signal } = new AbortController();
-const ring = (...names: readonly string[]): Promise<Keyring> => {
+const ring = (...names: readonly string[]): ReturnType<typeof pullSecretsKeyring> => {
   const pod = aPod({ namespace: 'ns', imagePullSecrets: names.map((name) => ({ name })) });
   return pullSecretsKeyring(deps, pod, signal);
 };
@@ -46,21 +43,18 @@ test.each([
   [['crossed', 'opaque', 'empty', ''], ''],
   [['gone', 'json'], 'j'],
 ])('%j', async (names, want) => {
-  const found = (await ring(...names)).lookup('example.com/app');
+  const found = (await ring(...names)).keyring.lookup('example.com/app');
   expect(found.map(({ username }) => username).join(',')).toBe(want);
 });
 
 test('keeps the source of the credentials', async () => {
-  const [found] = (await ring('json')).lookup('example.com/app');
+  const [found] = (await ring('json')).keyring.lookup('example.com/app');
   expect(found?.source).toEqual({ from: 'secret', at: { uid: 'uid-json', namespace: 'ns', name: 'json' } });
 });
 
-test('emits an event for missing secrets and uses the others', async () => {
-  emitted.length = 0;
-  await ring('gone', 'json', 'lost');
-  expect(emitted).toEqual([
-    'Warning FailedToRetrieveImagePullSecret Unable to retrieve some image pull secrets (gone, lost); attempting to pull the image may not succeed.',
-  ]);
+test('names missing secrets and uses the others', async () => {
+  const { keyring, missing } = await ring('gone', 'json', 'lost');
+  expect([keyring.lookup('example.com/app').length, missing]).toEqual([1, ['gone', 'lost']]);
 });
 
 test('rejects a secret whose content does not match its type, without quoting it', async () => {
@@ -88,7 +82,8 @@ test('finds the credentials of the pod, of the node and of the plugins, in this 
       { provide: async () => ({ auth: configOf('second'), source: undefined }) },
     ],
   });
-  const pod = aPod({ imagePullSecrets: [{ name: 'cfg' }] });
-  const found = await finder.find('example.com/app', pod, signal);
-  expect(found.map(({ username }) => username)).toEqual(['c', 'node', 'first', 'second']);
+  const pod = aPod({ imagePullSecrets: [{ name: 'cfg' }, { name: 'gone' }] });
+  const { credentials, missingSecrets } = await finder.find('example.com/app', pod, signal);
+  expect(missingSecrets).toEqual(['gone']);
+  expect(credentials.map(({ username }) => username)).toEqual(['c', 'node', 'first', 'second']);
 });

@@ -1,9 +1,8 @@
 // The image pull secrets of a pod as a keyring. Upstream: getPullSecretsForPod in kubelet_pods.go and
-// pkg/credentialprovider/secrets. Invariant: a missing secret is reported in an event; the pull continues without it.
+// pkg/credentialprovider/secrets. Invariant: a missing secret is logged and returned; the pull continues without it.
 
 import type { Pod, Secret as SecretObject } from '../../api/k8s/types.ts';
 import { podRef } from '../../api/pod/pod-ref.ts';
-import type { EventSink } from '../../api/ports/events.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { type DockerFormat, parseDockerConfig } from './docker-config.ts';
@@ -13,7 +12,6 @@ export interface PullSecretsDeps {
   readonly objects: {
     secret(namespace: string, name: string, signal: AbortSignal): Promise<SecretObject>;
   };
-  readonly events: EventSink;
   readonly log: Logger;
 }
 
@@ -22,7 +20,7 @@ const formats: Readonly<Record<string, { readonly key: string; readonly format: 
   'kubernetes.io/dockercfg': { key: '.dockercfg', format: 'dockercfg' },
 };
 
-export function pullSecretNames(pod: Pod): readonly string[] {
+function pullSecretNames(pod: Pod): readonly string[] {
   return (pod.spec?.imagePullSecrets ?? []).flatMap(({ name }) =>
     name === undefined || name === '' ? [] : [name],
   );
@@ -33,21 +31,14 @@ export async function pullSecretsKeyring(
   deps: PullSecretsDeps,
   pod: Pod,
   signal: AbortSignal,
-): Promise<Keyring> {
+): Promise<{ readonly keyring: Keyring; readonly missing: readonly string[] }> {
   const names = pullSecretNames(pod);
   const namespace = pod.metadata?.namespace ?? 'default';
   const secrets = await Promise.all(names.map((name) => fetchSecret(deps, pod, namespace, name, signal)));
-  const failed = names.filter((_, index) => secrets[index] === undefined);
-  if (failed.length > 0) {
-    deps.events.pod(pod, {
-      type: 'Warning',
-      reason: 'FailedToRetrieveImagePullSecret',
-      message: `Unable to retrieve some image pull secrets (${failed.join(', ')}); attempting to pull the image may not succeed.`,
-    });
-  }
+  const missing = names.filter((_, index) => secrets[index] === undefined);
   const keyring = new Keyring();
   for (const secret of secrets) if (secret !== undefined) addSecret(keyring, secret);
-  return keyring;
+  return { keyring, missing };
 }
 
 async function fetchSecret(

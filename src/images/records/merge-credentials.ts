@@ -3,6 +3,9 @@
 import type { Coordinates } from '../credentials/keyring.ts';
 import type { PulledRecord, RecordedCredentials, RecordedSecret } from './pull-record.ts';
 
+/** differs from upstream: a record does not grow with every namespace; pods with a dropped credential pull again. */
+const mostPerImage = 1_000;
+
 /** The record with the new credentials; undefined if it already contains them. */
 export function mergeCredentials(
   old: PulledRecord,
@@ -43,7 +46,7 @@ function mergeLists<T extends Coordinates>(
   const changes = fresh.filter((one) => !had.some((old) => same(old, one)));
   if (changes.length === 0) return undefined;
   const unchanged = had.filter((old) => !changes.some((one) => sameCoordinates(old, one)));
-  return [...unchanged, ...changes].toSorted(byCoordinates);
+  return [...changes, ...unchanged].slice(0, mostPerImage).toSorted(byCoordinates);
 }
 
 export function sameCoordinates(a: Coordinates, b: Coordinates): boolean {

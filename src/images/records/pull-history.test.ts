@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { memoryRecords } from '../../../test/fakes/memory-records.ts';
+import { startComponent } from '../../base/component.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { Secret } from '../../base/log/secret.ts';
 import type { PullCredential } from '../credentials/keyring.ts';
-import { PullHistory, type RecordFiles } from './pull-history.ts';
+import { PullHistory } from './pull-history.ts';
 import { encodeIntent, recordFileName } from './pull-record.ts';
+import type { RecordFiles, RecordSizes } from './record-store.ts';
 
 const pulling = '/root/image_manager/pulling';
 const pulled = '/root/image_manager/pulled';
@@ -23,11 +25,23 @@ class Scene {
   images: { id: string; repoTags: string[]; repoDigests: string[] }[] = [];
   listFails: Error | undefined;
   edge: Partial<RecordFiles> = {};
+  readonly checks: string[] = [];
+  readonly reads: string[] = [];
+  intents: RecordSizes | undefined;
+  records: RecordSizes | undefined;
 
   /** A run of the kubelet over the files of the previous one. */
   restart(): PullHistory {
+    const memory = memoryRecords(this.files);
     return new PullHistory({
-      files: { ...memoryRecords(this.files), ...this.edge },
+      files: {
+        ...memory,
+        read: (path, limit) => {
+          this.reads.push(path);
+          return memory.read(path, limit);
+        },
+        ...this.edge,
+      },
       images: {
         listImages: async () => {
           if (this.listFails !== undefined) throw this.listFails;
@@ -36,6 +50,12 @@ class Scene {
       },
       rootDir: '/root',
       verification: { policy: 'NeverVerifyPreloadedImages', allowlist: [] },
+      cacheSizes: { intents: 4, records: 4 },
+      metrics: {
+        countAccessCheck: (result) => void this.checks.push(result),
+        setPullIntents: (sizes) => void (this.intents = sizes),
+        setPulledRecords: (sizes) => void (this.records = sizes),
+      },
       clock: this.clock,
       log: silentLogger,
     });
@@ -46,14 +66,16 @@ class Scene {
   }
 }
 const may = (history: PullHistory, ...names: readonly string[]): Promise<boolean> =>
-  history.mayUseImage('app:1', 'sha256:1', names.map(credential), signal);
+  history.mayUseImage('app:1', 'sha256:1', async () => names.map(credential), signal);
 
 test('replaces the intent by a record', async () => {
   const it = new Scene();
   const history = it.restart();
   expect(await may(history)).toBe(true);
   await history.begin('app:1', signal);
-  expect([...it.files]).toEqual([[`${pulling}/${recordFileName('app:1')}`, encodeIntent('app:1')]]);
+  expect([...it.files]).toEqual([
+    [`${pulling}/${recordFileName('app:1')}`, encodeIntent({ image: 'app:1' })],
+  ]);
   expect(await may(history, 'a')).toBe(false);
   await history.succeeded('app:1', 'sha256:1', credential('a'));
   expect([...it.files.keys()]).toEqual([`${pulled}/${recordFileName('sha256:1')}`]);
@@ -92,7 +114,7 @@ test('after a kill during a pull that completed, requires credentials', async ()
   await it.restart().begin('busybox', signal);
   it.images = [{ id: 'sha256:9', repoTags: ['docker.io/library/busybox:latest'], repoDigests: [] }];
   const next = it.restart();
-  expect(await next.mayUseImage('busybox', 'sha256:9', [credential('a')], signal)).toBe(false);
+  expect(await next.mayUseImage('busybox', 'sha256:9', async () => [credential('a')], signal)).toBe(false);
   expect([...it.files.keys()]).toEqual([`${pulled}/${recordFileName('sha256:9')}`]);
 });
 
@@ -159,7 +181,7 @@ test('records a secret that was accepted without a pull', async () => {
   await history.begin('app:1', signal);
   await history.succeeded('app:1', 'sha256:1', credential('a'));
   const copy = { ...credential('b'), hash: 'hash-a' };
-  expect(await history.mayUseImage('app:1', 'sha256:1', [copy], signal)).toBe(true);
+  expect(await history.mayUseImage('app:1', 'sha256:1', async () => [copy], signal)).toBe(true);
   expect([...it.files.values()][0]).toContain('"name":"b"');
 });
 
@@ -174,4 +196,121 @@ test('prunes the records of removed images, unless they are new', async () => {
   expect(it.files.size).toBe(2);
   await history.prune(new Set(['sha256:2']), it.clock.now() + 1000);
   expect([...it.files.keys()]).toEqual([`${pulled}/${recordFileName('sha256:2')}`]);
+});
+
+/** The files of a kubelet 1.34, upstream's or an earlier one of this project. */
+const oldIntent =
+  '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1","image":"app:1"}\n';
+const oldRecord = (mapped: string): string =>
+  `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1alpha1","lastUpdatedTime":"2025-10-01T10:00:00Z","imageRef":"sha256:1","credentialMapping":{"${mapped}":{"kubernetesSecrets":[{"uid":"a","namespace":"ns","name":"a","credentialHash":"hash-a"}]}}}\n`;
+
+test.each(['app', 'docker.io/library/app'])(
+  'takes a v1alpha1 record of %s over and rewrites it',
+  async (mapped) => {
+    const it = new Scene();
+    const path = `${pulled}/${recordFileName('sha256:1')}`;
+    it.files.set(path, oldRecord(mapped));
+    it.files.set(`${pulling}/${recordFileName('app:1')}`, oldIntent);
+    const history = it.restart();
+    const stop = new AbortController();
+    await startComponent(history, stop.signal);
+    expect([await may(history), await may(history, 'a'), await may(history, 'b')]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    await it.clock.settle();
+    expect(it.files.get(path)).toBe(oldRecord(mapped).replace('v1alpha1', 'v1beta1'));
+    expect(it.files.get(`${pulling}/${recordFileName('app:1')}`)).toBe(encodeIntent({ image: 'app:1' }));
+    stop.abort();
+  },
+);
+
+test('reads a record once, and none for an image without', async () => {
+  const it = new Scene();
+  it.files.set(`${pulled}/${recordFileName('sha256:1')}`, oldRecord('app'));
+  const history = it.restart();
+  for (const _ of [1, 2, 3]) expect(await may(history, 'a')).toBe(true);
+  expect(it.reads).toHaveLength(1);
+  for (const ref of ['sha256:2', 'sha256:3']) {
+    expect(await history.mayUseImage('other', ref, async () => [], signal)).toBe(true);
+  }
+  expect(it.reads).toHaveLength(1);
+  expect(it.checks).toEqual([
+    ...Array.from({ length: 3 }, () => 'credentialRecordFound'),
+    'credentialPolicyAllowed',
+    'credentialPolicyAllowed',
+  ]);
+});
+
+test('keeps a bounded number of records in memory and finds the others on disk', async () => {
+  const it = new Scene();
+  const history = it.restart();
+  for (const index of [0, 1, 2, 3, 4, 5, 6]) {
+    await history.begin(`app:${index}`, signal);
+    await history.succeeded(`app:${index}`, `sha256:${index}`, credential('a'));
+  }
+  expect([it.records, it.intents]).toEqual([
+    { onDisk: 7, cachedPercent: 100 },
+    { onDisk: 0, cachedPercent: 0 },
+  ]);
+  for (const index of [0, 3, 6]) {
+    expect(await history.mayUseImage(`app:${index}`, `sha256:${index}`, async () => [], signal)).toBe(false);
+  }
+});
+
+test('survives hostile files: none stops the load, allows a pod or is parsed at length', async () => {
+  const it = new Scene();
+  const name = (index: number): string => `${pulled}/${recordFileName(`sha256:${index}`)}`;
+  it.files.set(name(1), `{"kind":"${'x'.repeat(2_000_000)}"}`);
+  it.files.set(name(2), '[]');
+  it.files.set(
+    name(3),
+    '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","credentialMapping":7}',
+  );
+  it.files.set(name(4), oldRecord('app'));
+  it.files.set(`${pulling}/${recordFileName('x')}`, '\u0000');
+  const history = it.restart();
+  const stop = new AbortController();
+  const { stopped } = await startComponent(history, stop.signal);
+  for (const index of [1, 2, 3]) {
+    expect(await history.mayUseImage('app', `sha256:${index}`, async () => [], signal)).toBe(false);
+  }
+  // A record under the name of another image is not its record.
+  expect(await history.mayUseImage('app', 'sha256:4', async () => [credential('a')], signal)).toBe(true);
+  await history.begin('x', signal);
+  await history.succeeded('x', 'sha256:2', undefined);
+  expect(await history.mayUseImage('x', 'sha256:2', async () => [], signal)).toBe(true);
+  expect(it.files.has(`${pulling}/${recordFileName('x')}`)).toBe(false);
+  stop.abort();
+  await stopped;
+});
+
+test('a slow lookup of credentials delays no other pod', async () => {
+  const it = new Scene();
+  it.files.set(`${pulled}/${recordFileName('sha256:1')}`, oldRecord('app'));
+  const history = it.restart();
+  void history.mayUseImage('app:1', 'sha256:1', () => new Promise(() => undefined), signal);
+  expect(await may(history, 'a')).toBe(true);
+  await history.begin('other', signal);
+});
+
+test('reports a failed lookup of credentials to the caller', async () => {
+  const it = new Scene();
+  it.files.set(`${pulled}/${recordFileName('sha256:1')}`, oldRecord('app'));
+  const fails = (): Promise<never> => Promise.reject(new Error('no API server'));
+  await expect(it.restart().mayUseImage('app:1', 'sha256:1', fails, signal)).rejects.toThrow('no API server');
+  expect(it.checks).toEqual(['error']);
+});
+
+test('drops old credentials instead of growing a record without bound', async () => {
+  const it = new Scene();
+  const history = it.restart();
+  for (let index = 0; index < 1_010; index += 1) {
+    await history.begin('app:1', signal);
+    await history.succeeded('app:1', 'sha256:1', credential(`s${index}`));
+  }
+  const [text = ''] = it.files.values();
+  expect(JSON.parse(text).credentialMapping.app.kubernetesSecrets).toHaveLength(1_000);
+  expect(await may(history, 's1009')).toBe(true);
 });

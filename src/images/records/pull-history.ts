@@ -1,36 +1,39 @@
 // The records of pulls on disk, and which pods may use a present image. Upstream: pkg/kubelet/images/pullmanager.
 // Owns <root>/image_manager. Invariants: an intent is on disk before the pull starts and stays until the record is written, so
-// that a kubelet killed in between still knows that the image is not preloaded; records are read and written one at a time; if
-// records cannot be read, the pod needs credentials.
+// that a kubelet killed in between still knows that the image is not preloaded; records are written one at a time; if records
+// cannot be read, the pod needs credentials; a lookup of credentials delays no other pod.
 import type { CriImages } from '../../api/cri/runtime.ts';
+import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { Component } from '../../base/component.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { PullCredential } from '../credentials/keyring.ts';
-import { fullImageName, parseImageName } from '../image-name.ts';
+import { fullImageName, untaggedName } from '../image-name.ts';
 import { mergeCredentials } from './merge-credentials.ts';
 import {
   decodeIntent,
   decodePulledRecord,
   encodeIntent,
   encodePulledRecord,
-  isRecordFileName,
   type PulledRecord,
+  type PullIntent,
   type RecordedCredentials,
   recordedCredentials,
-  recordFileName,
 } from './pull-record.ts';
-import { type VerificationPolicy, type VerificationSettings, verifyAccess } from './verify-access.ts';
+import { type RecordFiles, type RecordSizes, RecordStore, recordLimitBytes } from './record-store.ts';
+import {
+  type CheckResult,
+  judgeAccess,
+  matchCredentials,
+  type VerificationPolicy,
+  type VerificationSettings,
+} from './verify-access.ts';
 
-export interface RecordFiles {
-  /** Names in the directory; empty if it does not exist. */
-  list(directory: string): Promise<readonly string[]>;
-  /** Undefined if the file does not exist. */
-  read(path: string): Promise<string | undefined>;
-  /** Writes atomically; creates the directory. */
-  write(path: string, text: string): Promise<void>;
-  /** Succeeds if the file does not exist. */
-  remove(path: string): Promise<void>;
+interface PullHistoryMetrics {
+  countAccessCheck(result: CheckResult): void;
+  setPullIntents(sizes: RecordSizes): void;
+  setPulledRecords(sizes: RecordSizes): void;
 }
 
 interface PullHistoryDeps {
@@ -38,8 +41,22 @@ interface PullHistoryDeps {
   readonly images: Pick<CriImages, 'listImages'>;
   readonly rootDir: string;
   readonly verification: VerificationSettings;
+  readonly cacheSizes: CacheSizes;
+  readonly metrics: PullHistoryMetrics;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+interface CacheSizes {
+  readonly intents: number;
+  readonly records: number;
+}
+
+interface PullHistoryConfig {
+  readonly imagePullCredentialsVerificationPolicy: string;
+  readonly preloadedImagesVerificationAllowlist: readonly string[];
+  readonly maxPods: number;
+  readonly maxParallelImagePulls?: number | undefined;
 }
 
 /** The history, with verification as KubeletConfiguration sets it; undefined if the gate is off. */
@@ -47,41 +64,85 @@ export function pullHistory({
   config,
   gates,
   ...deps
-}: Omit<PullHistoryDeps, 'verification'> & {
-  readonly config: {
-    readonly imagePullCredentialsVerificationPolicy: string;
-    readonly preloadedImagesVerificationAllowlist: readonly string[];
-  };
+}: Omit<PullHistoryDeps, 'verification' | 'cacheSizes'> & {
+  readonly config: PullHistoryConfig;
   readonly gates: { readonly KubeletEnsureSecretPulledImages: boolean };
 }): PullHistory | undefined {
   if (!gates.KubeletEnsureSecretPulledImages) return undefined;
   const policy = config.imagePullCredentialsVerificationPolicy as VerificationPolicy;
   const allowlist = config.preloadedImagesVerificationAllowlist;
-  return new PullHistory({ ...deps, verification: { policy, allowlist } });
+  return new PullHistory({ ...deps, verification: { policy, allowlist }, cacheSizes: cacheSizes(config) });
 }
 
-export class PullHistory {
+/** Upstream's sizes. */
+function cacheSizes({ maxParallelImagePulls: pulls = 0, maxPods }: PullHistoryConfig): CacheSizes {
+  return {
+    intents: clamp(2 * Math.max(maxPods, pulls), 1024),
+    records: clamp(5 * maxPods, 2000),
+  };
+}
+
+function clamp(size: number, most: number): number {
+  return Math.max(1, Math.min(size, most));
+}
+
+export class PullHistory implements Component {
+  readonly name = 'pull-history';
   readonly #deps: PullHistoryDeps;
+  /** By image name as pods spell it. */
+  readonly #intents: RecordStore<PullIntent>;
+  /** By the runtime's reference of the image. */
+  readonly #records: RecordStore<PulledRecord>;
   /** Numbers of in-flight pulls, by image name as pods spell it. */
-  readonly #intents = new Map<string, number>();
+  readonly #pulling = new Map<string, number>();
   #queue: Promise<unknown> = Promise.resolve();
   #recovered = false;
 
   constructor(deps: PullHistoryDeps) {
     this.#deps = deps;
+    const { cacheSizes: sizes, files, log, metrics, rootDir } = deps;
+    this.#intents = new RecordStore({
+      files,
+      directory: `${rootDir}/image_manager/pulling`,
+      format: { keyOf: ({ image }) => image, encode: encodeIntent, decode: decodeIntent },
+      capacity: sizes.intents,
+      observe: (each) => metrics.setPullIntents(each),
+      log,
+    });
+    this.#records = new RecordStore({
+      files,
+      directory: `${rootDir}/image_manager/pulled`,
+      format: {
+        keyOf: ({ imageRef }) => imageRef,
+        encode: encodePulledRecord,
+        decode: decodePulledRecord,
+      },
+      capacity: sizes.records,
+      observe: (each) => metrics.setPulledRecords(each),
+      log,
+    });
+  }
+
+  /** Loads all records in the background and rewrites those of older versions. Pods do not wait for it. */
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const loaded = this.#loadAll(signal).catch((err: unknown) => {
+      if (!isAbort(err)) this.#deps.log.error('Failed to load image pull records', { err });
+    });
+    return { stopped: Promise.all([loaded, untilAborted(signal)]).then(() => undefined) };
   }
 
   /** Records the intent to pull. Rejects if it cannot be written: the image must not be pulled then. */
   begin(image: string, signal: AbortSignal): Promise<void> {
     return this.#serialize(async () => {
-      await this.#recover(signal);
       try {
-        await this.#deps.files.write(this.#intentPath(image), encodeIntent(image));
+        await this.#recover(signal);
+        await this.#intents.set({ image });
       } catch (err) {
+        if (isAbort(err)) throw err;
         const message = `Failed to record image pull intent for container image "${image}"`;
         throw new KubeletError('internal', 'ErrImagePull', message, { cause: err });
       }
-      this.#intents.set(image, (this.#intents.get(image) ?? 0) + 1);
+      this.#pulling.set(image, (this.#pulling.get(image) ?? 0) + 1);
     });
   }
 
@@ -102,63 +163,73 @@ export class PullHistory {
     return this.#serialize(() => this.#endIntent(image));
   }
 
-  /** Whether a pod with these credentials may use the present image `imageRef`. */
-  mayUseImage(
+  /**
+   * Whether the pod may use the present image `imageRef`. `credentials` finds all with which the pod could pull the image;
+   * it is called only if the answer depends on them. Rejects if it does.
+   */
+  async mayUseImage(
     image: string,
     imageRef: string,
-    credentials: readonly PullCredential[],
+    credentials: () => Promise<readonly PullCredential[]>,
     signal: AbortSignal,
   ): Promise<boolean> {
-    return this.#serialize(async () => {
-      const { log, verification } = this.#deps;
-      try {
-        await this.#recover(signal);
-        const record = await this.#record(imageRef);
-        const hasIntent = record === undefined && (await this.#hasIntent(image));
-        const access = verifyAccess({ image, record, hasIntent, credentials }, verification);
-        if (access.allowed && access.learned !== undefined) {
-          const learned = { secrets: [access.learned], serviceAccounts: [], nodePodsAccessible: false };
-          await this.#updateRecord(image, imageRef, learned).catch((err: unknown) => {
-            log.error('Failed to write image pulled record', { image, imageRef, err });
-          });
-        }
-        return access.allowed;
-      } catch (err) {
+    const { log, metrics, verification } = this.#deps;
+    let result: CheckResult = 'error';
+    try {
+      const records = await this.#find(image, imageRef, signal).catch((err: unknown) => {
         if (isAbort(err)) throw err;
         log.error('Failed to read image pull records', { image, imageRef, err });
-        return false;
+        return undefined;
+      });
+      if (records === undefined) return false;
+      const verdict = judgeAccess({ image, ...records }, verification);
+      if (verdict.compareWith === undefined) {
+        result = verdict.result;
+      } else {
+        const match = matchCredentials(verdict.compareWith, await credentials());
+        result = match.result;
+        if (match.learned !== undefined) await this.#learn(image, imageRef, match.learned);
       }
-    });
+    } finally {
+      metrics.countAccessCheck(result);
+    }
+    return result === 'credentialPolicyAllowed' || result === 'credentialRecordFound';
   }
 
   /** Removes the records of images that are no longer present, unless they were updated after `beforeMs`. For image GC. */
   prune(present: ReadonlySet<string>, beforeMs: number): Promise<void> {
     return this.#serialize(async () => {
-      const { files, log } = this.#deps;
-      for (const name of (await files.list(this.#pulledDirectory)).filter(isRecordFileName)) {
-        const path = `${this.#pulledDirectory}/${name}`;
-        try {
-          const text = await files.read(path);
-          if (text === undefined) continue;
-          const record = decodePulledRecord(text);
-          if (record.lastUpdatedMs < beforeMs && !present.has(record.imageRef)) await files.remove(path);
-        } catch (err) {
-          log.error('Failed to prune image pulled record', { path, err });
-        }
+      for (const name of await this.#records.names()) {
+        const record = await this.#records.load(name);
+        if (record === undefined || record === 'invalid') continue;
+        if (record.lastUpdatedMs >= beforeMs || present.has(record.imageRef)) continue;
+        await this.#records.delete(record.imageRef).catch((err: unknown) => {
+          this.#deps.log.error('Failed to prune image pulled record', { imageRef: record.imageRef, err });
+        });
       }
     });
   }
 
-  get #pulledDirectory(): string {
-    return `${this.#deps.rootDir}/image_manager/pulled`;
+  async #loadAll(signal: AbortSignal): Promise<void> {
+    const stores: readonly Pick<RecordStore<unknown>, 'load' | 'names'>[] = [this.#intents, this.#records];
+    for (const store of stores) {
+      for (const name of await store.names()) {
+        signal.throwIfAborted();
+        // One by one: pods that need a record now do not wait for all of them.
+        await this.#serialize(() => store.load(name));
+      }
+    }
   }
 
-  get #pullingDirectory(): string {
-    return `${this.#deps.rootDir}/image_manager/pulling`;
-  }
-
-  #intentPath(image: string): string {
-    return `${this.#pullingDirectory}/${recordFileName(image)}`;
+  async #find(
+    image: string,
+    imageRef: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly record: PulledRecord | 'invalid' | undefined; readonly hasIntent: boolean }> {
+    if (!this.#recovered) await this.#serialize(() => this.#recover(signal));
+    const record = await this.#records.get(imageRef);
+    const hasIntent = record === undefined && (await this.#hasIntent(image));
+    return { record, hasIntent };
   }
 
   #serialize<T>(work: () => Promise<T>): Promise<T> {
@@ -167,16 +238,19 @@ export class PullHistory {
     return mine;
   }
 
-  async #record(imageRef: string): Promise<PulledRecord | undefined> {
-    const text = await this.#deps.files.read(`${this.#pulledDirectory}/${recordFileName(imageRef)}`);
-    const record = text === undefined ? undefined : decodePulledRecord(text);
-    return record?.imageRef === imageRef ? record : undefined;
+  async #hasIntent(image: string): Promise<boolean> {
+    return this.#pulling.has(image) || (await this.#intents.get(image)) !== undefined;
   }
 
-  async #hasIntent(image: string): Promise<boolean> {
-    if (this.#intents.has(image)) return true;
-    const text = await this.#deps.files.read(this.#intentPath(image));
-    return text !== undefined && decodeIntent(text) === image;
+  async #learn(
+    image: string,
+    imageRef: string,
+    learned: RecordedCredentials['secrets'][number],
+  ): Promise<void> {
+    const fresh = { secrets: [learned], serviceAccounts: [], nodePodsAccessible: false };
+    await this.#serialize(() => this.#updateRecord(image, imageRef, fresh)).catch((err: unknown) => {
+      this.#deps.log.error('Failed to write image pulled record', { image, imageRef, err });
+    });
   }
 
   /** `fresh` undefined: pulled by the kubelet with unknown credentials. */
@@ -185,36 +259,34 @@ export class PullHistory {
     imageRef: string,
     fresh: RecordedCredentials | undefined,
   ): Promise<void> {
-    const { clock, files, log } = this.#deps;
-    const { repository } = parseImageName(image);
-    const nowMs = clock.now();
-    const old = await this.#record(imageRef).catch((err: unknown) => {
-      log.warn('Failed to read image pulled record, replacing it', { imageRef, err });
-      return undefined;
-    });
-    const next =
-      old === undefined
-        ? {
-            imageRef,
-            lastUpdatedMs: nowMs,
-            credentials: new Map(fresh === undefined ? [] : [[repository, fresh]]),
-          }
-        : fresh === undefined
-          ? undefined
-          : mergeCredentials(old, repository, fresh, nowMs);
+    const name = untaggedName(image);
+    const nowMs = this.#deps.clock.now();
+    const old = await this.#records.get(imageRef);
+    const first = {
+      imageRef,
+      lastUpdatedMs: nowMs,
+      credentials: new Map(fresh === undefined ? [] : [[name, fresh]]),
+    };
+    if (old === undefined || old === 'invalid') {
+      await this.#records.set(first);
+      return;
+    }
+    const next = fresh === undefined ? undefined : mergeCredentials(old, name, fresh, nowMs);
     if (next === undefined) return;
-    await files.write(`${this.#pulledDirectory}/${recordFileName(imageRef)}`, encodePulledRecord(next));
+    // Pods with the dropped credentials pull the image again.
+    const isTooLarge = encodePulledRecord(next).length > recordLimitBytes;
+    await this.#records.set(isTooLarge ? first : next);
   }
 
   async #endIntent(image: string): Promise<void> {
-    const left = (this.#intents.get(image) ?? 0) - 1;
+    const left = (this.#pulling.get(image) ?? 0) - 1;
     if (left > 0) {
-      this.#intents.set(image, left);
+      this.#pulling.set(image, left);
       return;
     }
     try {
-      await this.#deps.files.remove(this.#intentPath(image));
-      this.#intents.delete(image);
+      await this.#intents.delete(image);
+      this.#pulling.delete(image);
     } catch (err) {
       this.#deps.log.error('Failed to remove image pull intent', { image, err });
     }
@@ -223,8 +295,8 @@ export class PullHistory {
   /** Runs once: intents of a previous run whose image is present become records without credentials. */
   async #recover(signal: AbortSignal): Promise<void> {
     if (this.#recovered) return;
-    const { files, images, log } = this.#deps;
-    const names = (await files.list(this.#pullingDirectory)).filter(isRecordFileName);
+    const { images, log } = this.#deps;
+    const names = await this.#intents.names();
     if (names.length > 0) {
       // The intents stay valid until the runtime answers; the next call retries.
       const answer = await images.listImages({}, { signal }).catch((err: unknown) => {
@@ -238,26 +310,26 @@ export class PullHistory {
           [...repoTags, ...repoDigests].map((name) => [name, id] as const),
         ),
       );
-      for (const name of names) await this.#recoverOne(`${this.#pullingDirectory}/${name}`, refs);
+      for (const name of names) await this.#recoverOne(name, refs);
     }
     this.#recovered = true;
   }
 
-  async #recoverOne(path: string, refs: ReadonlyMap<string, string>): Promise<void> {
-    const { files, log } = this.#deps;
+  async #recoverOne(name: string, refs: ReadonlyMap<string, string>): Promise<void> {
+    const { log } = this.#deps;
+    const intent = await this.#intents.load(name);
+    if (intent === undefined || intent === 'invalid') return;
+    const { image } = intent;
+    if (this.#pulling.has(image)) return;
     try {
-      const text = await files.read(path);
-      if (text === undefined) return;
-      const image = decodeIntent(text);
-      if (this.#intents.has(image)) return;
       // differs from upstream: short names are found, too, so that their intents do not stay forever.
       const imageRef = refs.get(image) ?? refs.get(fullImageName(image));
       if (imageRef === undefined) return;
       await this.#updateRecord(image, imageRef, undefined);
-      await files.remove(path);
+      await this.#intents.delete(image);
       log.info('Recovered the record of an interrupted image pull', { image, imageRef });
     } catch (err) {
-      log.error('Failed to recover an interrupted image pull', { path, err });
+      log.error('Failed to recover an interrupted image pull', { image, err });
     }
   }
 }

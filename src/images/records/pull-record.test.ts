@@ -12,7 +12,7 @@ import {
 } from './pull-record.ts';
 
 const at = Date.UTC(2024, 9, 21, 12, 26, 40);
-const header = '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1alpha1"';
+const header = '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1"';
 const secret = {
   uid: 'testsecretuid',
   namespace: 'default',
@@ -45,27 +45,30 @@ test.each([
   ],
   [
     { ...none, serviceAccounts: [account] },
-    '{"kubernetesSecrets":null,"kubernetesServiceAccounts":[{"uid":"test-sa-uid","namespace":"default","name":"test-sa"}]}',
+    '{"kubernetesServiceAccounts":[{"uid":"test-sa-uid","namespace":"default","name":"test-sa"}]}',
   ],
-  [{ ...none, nodePodsAccessible: true }, '{"kubernetesSecrets":null,"nodePodsAccessible":true}'],
+  [{ ...none, nodePodsAccessible: true }, '{"nodePodsAccessible":true}'],
 ])('encodes the record %j', (credentials, text) => {
   const written = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref","credentialMapping":{"docker.io/testing/test":${text}}}\n`;
   expect(encodePulledRecord(of(credentials))).toBe(written);
-  expect(decodePulledRecord(written)).toEqual(of(credentials));
+  expect(decodePulledRecord(written)).toEqual({ value: of(credentials), isCurrent: true });
+  const older = written.replace('v1beta1', 'v1alpha1');
+  expect(decodePulledRecord(older)).toEqual({ value: of(credentials), isCurrent: false });
 });
 
 test("decodes records without credentials and records of upstream's kubelet", () => {
   const bare = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref"}\n`;
-  expect([encodePulledRecord(of()), decodePulledRecord(bare)]).toEqual([bare, of()]);
-  const foreign = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref","credentialMapping":{"docker.io/testing/test":{"nodePodsAccessible":true}}}`;
-  expect(decodePulledRecord(foreign)).toEqual(of({ ...none, nodePodsAccessible: true }));
+  expect([encodePulledRecord(of()), decodePulledRecord(bare).value]).toEqual([bare, of()]);
+  const foreign = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref","credentialMapping":{"docker.io/testing/test":{"kubernetesSecrets":null,"nodePodsAccessible":true}}}`;
+  expect(decodePulledRecord(foreign).value).toEqual(of({ ...none, nodePodsAccessible: true }));
 });
 
 test('encodes and decodes an intent', () => {
   const text =
-    '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1","image":"docker.io/testing/test:latest"}\n';
-  expect(encodeIntent('docker.io/testing/test:latest')).toBe(text);
-  expect(decodeIntent(text)).toBe('docker.io/testing/test:latest');
+    '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"docker.io/testing/test:latest"}\n';
+  const value = { image: 'docker.io/testing/test:latest' };
+  expect(encodeIntent(value)).toBe(text);
+  expect(decodeIntent(text)).toEqual({ value, isCurrent: true });
 });
 
 test.each([
@@ -73,8 +76,8 @@ test.each([
   ['{"kind":', 'it is not JSON'],
   ['[]', 'a value is not an object'],
   [
-    '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1"}',
-    'it is not of kind ImagePulledRecord in kubelet.config.k8s.io/v1alpha1',
+    '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1"}',
+    'it is not of kind ImagePulledRecord in kubelet.config.k8s.io/v1beta1',
   ],
   [`${header},"extra":1}`, 'unknown field "extra"'],
   [`${header},"credentialMapping":{"a":{"kubernetesSecrets":{}}}}`, 'a value is not a list'],

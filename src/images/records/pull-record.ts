@@ -1,6 +1,6 @@
 // The file formats of pull records, which keep pods without credentials from images that were pulled with them: an intent while
 // a pull is in flight, a record once it succeeded. Pure. Upstream: ImagePullIntent and ImagePulledRecord of
-// kubelet.config.k8s.io/v1alpha1; upstream's kubelet can read the files.
+// kubelet.config.k8s.io/v1beta1; upstream's kubelet can read the files. v1alpha1, the version up to 1.34, is read, too.
 import { createHash } from 'node:crypto';
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -18,6 +18,10 @@ export interface RecordedCredentials {
   readonly nodePodsAccessible: boolean;
 }
 
+export interface PullIntent {
+  readonly image: string;
+}
+
 export interface PulledRecord {
   readonly lastUpdatedMs: number;
   readonly imageRef: string;
@@ -25,7 +29,14 @@ export interface PulledRecord {
   readonly credentials: ReadonlyMap<string, RecordedCredentials>;
 }
 
-const apiVersion = 'kubelet.config.k8s.io/v1alpha1';
+const apiVersion = 'kubelet.config.k8s.io/v1beta1';
+const readVersions: readonly unknown[] = [apiVersion, 'kubelet.config.k8s.io/v1alpha1'];
+
+interface Decoded<V> {
+  readonly value: V;
+  /** False for an older version, which is to be rewritten. */
+  readonly isCurrent: boolean;
+}
 
 /** The file name of an image's intent, or of an image reference's record. */
 export function recordFileName(key: string): string {
@@ -45,13 +56,13 @@ export function recordedCredentials(credential: PullCredential | undefined): Rec
   return { ...none, secrets: [{ ...source.at, credentialHash: credential.hash }] };
 }
 
-export function encodeIntent(image: string): string {
+export function encodeIntent({ image }: PullIntent): string {
   return `{"kind":"ImagePullIntent","apiVersion":"${apiVersion}","image":${goJsonString(image)}}\n`;
 }
 
-export function decodeIntent(text: string): string {
-  const fields = decode(text, 'ImagePullIntent', ['image']);
-  return textField(fields, 'image');
+export function decodeIntent(text: string): Decoded<PullIntent> {
+  const { fields, isCurrent } = decode(text, 'ImagePullIntent', ['image']);
+  return { value: { image: textField(fields, 'image') }, isCurrent };
 }
 
 export function encodePulledRecord(record: PulledRecord): string {
@@ -70,7 +81,7 @@ function encodeCredentials({ secrets, serviceAccounts, nodePodsAccessible }: Rec
     (secret) => `{${at(secret)},"credentialHash":${goJsonString(secret.credentialHash)}}`,
   );
   return `{${[
-    `"kubernetesSecrets":${ofSecrets.length === 0 ? 'null' : `[${ofSecrets.join(',')}]`}`,
+    ...(ofSecrets.length === 0 ? [] : [`"kubernetesSecrets":[${ofSecrets.join(',')}]`]),
     ...(serviceAccounts.length === 0
       ? []
       : [`"kubernetesServiceAccounts":[${serviceAccounts.map((each) => `{${at(each)}}`).join(',')}]`]),
@@ -78,15 +89,20 @@ function encodeCredentials({ secrets, serviceAccounts, nodePodsAccessible }: Rec
   ].join(',')}}`;
 }
 
-export function decodePulledRecord(text: string): PulledRecord {
-  const fields = decode(text, 'ImagePulledRecord', ['lastUpdatedTime', 'imageRef', 'credentialMapping']);
+export function decodePulledRecord(text: string): Decoded<PulledRecord> {
+  const { fields, isCurrent } = decode(text, 'ImagePulledRecord', [
+    'lastUpdatedTime',
+    'imageRef',
+    'credentialMapping',
+  ]);
   const time = Date.parse(textField(fields, 'lastUpdatedTime'));
   const mapping = record(fields['credentialMapping'] ?? {});
-  return {
+  const value = {
     lastUpdatedMs: Number.isNaN(time) ? 0 : time,
     imageRef: textField(fields, 'imageRef'),
-    credentials: new Map(Object.entries(mapping).map(([image, value]) => [image, decodeCredentials(value)])),
+    credentials: new Map(Object.entries(mapping).map(([image, each]) => [image, decodeCredentials(each)])),
   };
+  return { value, isCurrent };
 }
 
 function decodeCredentials(value: unknown): RecordedCredentials {
@@ -104,7 +120,11 @@ function decodeCredentials(value: unknown): RecordedCredentials {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function decode(text: string, kind: string, names: readonly string[]): Fields {
+function decode(
+  text: string,
+  kind: string,
+  names: readonly string[],
+): { readonly fields: Fields; readonly isCurrent: boolean } {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -112,10 +132,10 @@ function decode(text: string, kind: string, names: readonly string[]): Fields {
     throw invalid('it is not JSON', err);
   }
   const fields = record(value);
-  if (fields['kind'] !== kind || fields['apiVersion'] !== apiVersion)
+  if (fields['kind'] !== kind || !readVersions.includes(fields['apiVersion']))
     throw invalid(`it is not of kind ${kind} in ${apiVersion}`);
   rejectUnknown(fields, ['kind', 'apiVersion', ...names]);
-  return fields;
+  return { fields, isCurrent: fields['apiVersion'] === apiVersion };
 }
 
 function coordinates(fields: Fields, more: readonly string[]): Coordinates {

@@ -40,16 +40,13 @@ async function mountOf(
       layout: { podsDir: '/root/pods', pluginsDir: '/root/plugins' },
       cri: { status: async () => StatusResponse.fromPartial({ runtimeHandlers: [{ features }] }) },
       objects: { runtimeClass: () => Promise.reject(new Error('the pod has no RuntimeClass')) },
-      images: {
-        find: async () => undefined,
-        ensure: async ({ container }) => ({ ref: `sha256:${container.image}`, uid: undefined, username: '' }),
-      },
       clock: new FakeClock(),
       log: silentLogger,
     },
     {
       pod: aPod({ uid: 'u' }),
       container: aContainer({ volumeMounts: [{ name: 'v', mountPath: '/v', ...mount }] }),
+      imageVolumes: new Map([['v', { image: 'sha256:1', userSpecifiedImage: 'registry/data:1' }]]),
       mounted: (name) => (name === 'v' ? mounted : undefined),
       expand: (text) => text.replace('$(NAME)', 'web'),
     },
@@ -136,13 +133,13 @@ test('requests SELinux relabeling for managed volumes where SELinux is enabled',
   expect(await mountOf({}, { ...own, managed: false }, node)).toMatchObject({ selinuxRelabel: false });
 });
 
-test('pulls the image of an image volume and passes it to the runtime with its subPath', async () => {
-  const location = { kind: 'image', reference: 'registry/data:1', pullPolicy: 'IfNotPresent' } as const;
+test('passes the image of an image volume to the runtime, with its subPath', async () => {
+  const location = { kind: 'image' } as const;
   const host = aHost();
   const image: SetUpVolume = { location, readOnly: true, managed: false };
   expect(await mountOf({ subPath: 'models' }, image, { host })).toMatchObject({
     hostPath: '',
-    image: { image: 'sha256:registry/data:1', userSpecifiedImage: 'registry/data:1' },
+    image: { image: 'sha256:1', userSpecifiedImage: 'registry/data:1' },
     imageSubPath: 'models',
     readonly: true,
   });

@@ -1,7 +1,12 @@
 // Generates the CRI mounts of one container. Upstream: makeMounts in pkg/kubelet/kubelet_pods.go.
 // Invariant: a subPath is bind-mounted by the kubelet before the runtime gets it, since the runtime would follow links in it.
 
-import { type Device, type Mount, MountPropagation } from '../../api/cri/generated/runtime/v1/api.ts';
+import {
+  type Device,
+  type ImageSpec,
+  type Mount,
+  MountPropagation,
+} from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Container, Pod, VolumeMount } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
@@ -13,19 +18,19 @@ import type { Logger } from '../../base/log/log.ts';
 import { subPathTarget, type VolumeLayout } from '../layout.ts';
 import type { MountedVolume } from '../mounted-volumes.ts';
 import { type RecursiveReadOnlyDeps, supportsRecursiveReadOnly } from './recursive-read-only.ts';
-import { ensureVolumeImage, type VolumeImages } from './volume-image.ts';
 
 export interface ContainerMountsDeps extends RecursiveReadOnlyDeps {
   readonly host: VolumeHost;
   readonly layout: VolumeLayout;
-  readonly images: VolumeImages;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-interface MountRequest {
+export interface MountRequest {
   readonly pod: Pod;
   readonly container: Container;
+  /** The images of image volumes, by volume. */
+  readonly imageVolumes: ReadonlyMap<string, CriRequest<ImageSpec>>;
   readonly mounted: (name: string) => MountedVolume | undefined;
   readonly expand: (text: string) => string;
 }
@@ -74,8 +79,7 @@ async function generateMount(
 ): Promise<CriRequest<Mount>> {
   const { pod, container } = request;
   const volume = request.mounted(mount.name);
-  if (volume === undefined || volume.location.kind === 'device')
-    throw refused(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
+  if (volume === undefined || volume.location.kind === 'device') throw notFound(mount.name, container.name);
   const subPath = validSubPath(
     mount.subPathExpr === undefined || mount.subPathExpr === ''
       ? (mount.subPath ?? '')
@@ -90,9 +94,9 @@ async function generateMount(
     propagation: propagationOf(mount.mountPropagation),
   };
   if (volume.location.kind === 'image') {
-    const image = await ensureVolumeImage(deps.images, pod, volume.location, signal);
-    const spec = { image, userSpecifiedImage: volume.location.reference };
-    return { ...common, hostPath: '', image: spec, imageSubPath: subPath };
+    const image = request.imageVolumes.get(mount.name);
+    if (image === undefined) throw notFound(mount.name, container.name);
+    return { ...common, hostPath: '', image, imageSubPath: subPath };
   }
   const hostPath =
     subPath === ''
@@ -196,6 +200,10 @@ function propagationOf(mode: string | undefined): MountPropagation {
     default:
       throw refused(`invalid MountPropagation mode: "${mode}"`);
   }
+}
+
+function notFound(volume: string, container: string): KubeletError {
+  return refused(`cannot find volume "${volume}" to mount into container "${container}"`);
 }
 
 function refused(message: string): KubeletError {

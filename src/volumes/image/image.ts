@@ -6,12 +6,5 @@ export const imagePlugin: VolumePlugin = {
   ...pluginDefaults,
   name: 'kubernetes.io/image',
   canServe: ({ source }) => source.image !== undefined,
-  setUp: ({ spec }) => {
-    const { reference = '', pullPolicy = 'IfNotPresent' } = spec.source.image ?? {};
-    return Promise.resolve({
-      location: { kind: 'image', reference, pullPolicy },
-      readOnly: true,
-      managed: false,
-    });
-  },
+  setUp: () => Promise.resolve({ location: { kind: 'image' }, readOnly: true, managed: false }),
 };

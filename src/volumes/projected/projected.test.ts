@@ -106,6 +106,11 @@ describe('projected', () => {
     expect(await files([token])).toBe('no such audience');
   });
 
+  test('fails when the response has no token', async () => {
+    objects.token = '';
+    expect(await files([token])).toBe('the API server returned a TokenRequest without a token');
+  });
+
   test('is stored in memory and references the objects of all sources', () => {
     const sources = [
       { configMap: { name: 'cm' } },

@@ -101,7 +101,7 @@ async function tokenContent(
     },
     signal,
   );
-  if (status === undefined)
+  if (!status?.token)
     throw new KubeletError(
       'unavailable',
       'FailedMount',
