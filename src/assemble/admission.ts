@@ -54,7 +54,6 @@ interface ResizeRooms {
   readonly allocations: Allocations;
   readonly conditions: PodResizeConditions;
   readonly admission: Admission;
-  readonly budget: NodeBudget;
   readonly maySwap: ResizeRules['maySwap'];
   readonly metrics: KubeletMetrics;
   readonly events: EventSink;
@@ -63,21 +62,19 @@ interface ResizeRooms {
 /** Undefined while the gate is off: every pod has what it requests. */
 export function assembleResizes(input: AdmissionInput, rooms: ResizeRooms): PodResizes | undefined {
   const { clock, config, gates, log } = input;
-  const { admission, allocations, budget, conditions, events, maySwap, metrics, stores } = rooms;
+  const { admission, allocations, conditions, events, maySwap, metrics, stores } = rooms;
   const { desired, lifecycles, observed, statuses } = stores;
   if (!gates.InPlacePodVerticalScaling) return undefined;
   return new PodResizes({
     stores: { desired, observed, lifecycles, statuses, allocations, conditions },
     admission,
-    node: {
-      allocatable: () => budget.maxForPods(),
-      rules: {
-        cpusArePinned: config.cpuManagerPolicy === 'static' && !gates.InPlacePodVerticalScalingExclusiveCPUs,
-        memoryIsPinned:
-          config.memoryManagerPolicy === 'Static' && !gates.InPlacePodVerticalScalingExclusiveMemory,
-        podLevelResources: gates.PodLevelResources,
-        maySwap,
-      },
+    rules: {
+      cpusArePinned: config.cpuManagerPolicy === 'static' && !gates.InPlacePodVerticalScalingExclusiveCPUs,
+      memoryIsPinned:
+        config.memoryManagerPolicy === 'Static' && !gates.InPlacePodVerticalScalingExclusiveMemory,
+      podLevelResources: gates.PodLevelResources,
+      podLevelResizes: gates.InPlacePodLevelResourcesVerticalScaling,
+      maySwap,
     },
     report: { counts: metrics.resizes, events, log: log.with({ component: 'resizes' }) },
     clock,

@@ -32,6 +32,7 @@ export function assembleAllocation(
     files,
     rootDir,
     enabled: gates.InPlacePodVerticalScaling,
+    podLevel: gates.InPlacePodLevelResourcesVerticalScaling,
     clock,
     log: log.with({ component: 'allocations' }),
   });

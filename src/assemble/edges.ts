@@ -21,8 +21,10 @@ export function openEdges(
     cluster,
     config,
     edges,
+    gates,
+    log,
     machine,
-  }: Pick<AssembleInput, 'clock' | 'cluster' | 'config' | 'edges' | 'machine'>,
+  }: Pick<AssembleInput, 'clock' | 'cluster' | 'config' | 'edges' | 'gates' | 'log' | 'machine'>,
   metrics: KubeletMetrics,
 ): OpenEdges {
   const api = cluster?.(restClientMetrics(metrics.registry), metrics.registry);
@@ -31,6 +33,7 @@ export function openEdges(
     imageEndpoint: config.imageServiceEndpoint,
     requestTimeoutMs: config.runtimeRequestTimeout.ms,
     observe: (observation) => metrics.observeRuntime(observation),
+    streamLists: gates.CRIListStreaming ? { log: log.with({ component: 'cri' }) } : undefined,
   });
   const cgroups = timedCgroups(
     edges.cgroups({ driver: config.cgroupDriver, pageSizes: machine.hugePageSizes }),

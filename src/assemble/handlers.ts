@@ -1,8 +1,9 @@
 // The handlers of the route table, each over the stores and edges that it reads.
 import { redactArguments } from '../config/command-line/redact-arguments.ts';
 import { maskedConfiguration } from '../config/configz.ts';
-import { renderFlagz } from '../config/flagz.ts';
+import { flagValues } from '../config/flagz.ts';
 import { emulationVersion, kubeletVersion } from '../config/version.ts';
+import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { containerLogsDirectory } from '../runtime/paths.ts';
 import type { HealthCheck } from '../server/health.ts';
 import { logHandlers } from '../server/logs/log-handlers.ts';
@@ -10,9 +11,10 @@ import { metricsHandler } from '../server/metrics-handlers.ts';
 import type { CheckpointDeps } from '../server/node/checkpoint.ts';
 import { HealthSlis } from '../server/node/health-slis.ts';
 import { nodeHandlers } from '../server/node/node-handlers.ts';
-import type { RouteHandlers } from '../server/routes.ts';
+import { listedPaths, type RouteHandlers } from '../server/routes.ts';
 import { stateHandlers } from '../server/state-handlers.ts';
 import { type StreamDeps, streamHandlers } from '../server/streams/stream-handlers.ts';
+import { StreamMetrics } from '../server/streams/stream-metrics.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';
 
@@ -23,7 +25,8 @@ interface HandlersRooms {
   readonly explainer: { explain(): unknown };
   readonly probeMetrics: { render(): string };
   /** The handlers of the stats summary and of /metrics. */
-  readonly stats: RouteHandlers;
+  readonly stats: { readonly handlers: RouteHandlers };
+  readonly metrics: KubeletMetrics;
 }
 
 type HandlersInput = Pick<
@@ -33,20 +36,25 @@ type HandlersInput = Pick<
 
 export function routeHandlers(input: HandlersInput, rooms: HandlersRooms): RouteHandlers {
   const { args, clock, config, edges, flags, gates, log, verbosity } = input;
-  const { checks, cri, explainer, probeMetrics, stats, stores } = rooms;
+  const { checks, cri, explainer, metrics, probeMetrics, stats, stores } = rooms;
   const { desired, observed, statuses } = stores;
-  return {
+  const handlers: RouteHandlers = {
     ...stateHandlers({
       stores: { desired, statuses, observed },
       checks,
       slis: new HealthSlis(),
       explain: () => explainer.explain(),
       configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
-      flagz: () => renderFlagz(args),
+      flagz: () => flagValues(args),
     }),
     probeMetrics: metricsHandler(() => probeMetrics.render()),
-    ...stats,
-    ...streamHandlers({ desired, cri }),
+    ...stats.handlers,
+    ...streamHandlers({
+      desired,
+      cri,
+      webSockets: gates.ExtendWebSocketsToKubelet,
+      metrics: new StreamMetrics(metrics.registry),
+    }),
     ...logHandlers({
       desired,
       statuses,
@@ -72,7 +80,9 @@ export function routeHandlers(input: HandlersInput, rooms: HandlersRooms): Route
         versions: { node: edges.nodeVersion, binary: kubeletVersion, emulation: emulationVersion },
         verbosity,
       },
+      paths: () => listedPaths({ ...config, gates }, handlers),
       clock,
     }),
   };
+  return handlers;
 }

@@ -51,15 +51,28 @@ export function assembleImages(
     clock,
     log,
   });
+  const history = pullHistory({
+    config,
+    gates,
+    files: host.records,
+    images: cri,
+    rootDir,
+    metrics,
+    clock,
+    log,
+  });
   const manager = new ImageManager({
     images: cri,
     pulls: new SharedPulls({ images: cri, clock, log, ...pullLimits(config) }),
-    credentials: new CredentialFinder({ secrets: { objects, events, log }, node, plugins }),
-    history: pullHistory({ config, gates, files: host.records, images: cri, rootDir, clock, log }),
+    credentials: new CredentialFinder({ secrets: { objects, log }, node, plugins }),
+    history,
     events,
     clock,
     log,
-    observePull: (...args) => metrics.observePull(...args),
+    metrics,
   });
-  return { manager, components: programChecks(programs, providers) };
+  return {
+    manager,
+    components: [...programChecks(programs, providers), ...(history === undefined ? [] : [history])],
+  };
 }

@@ -15,7 +15,7 @@ import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../edge/machine/machine.ts';
 import type { RealEdges } from '../edge/real-edges.ts';
 import type { PluginPrograms } from '../images/credentials/plugin-providers.ts';
-import type { RecordFiles } from '../images/records/pull-history.ts';
+import type { RecordFiles } from '../images/records/record-store.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
 import type { ProcessFiguresSource } from '../metrics/process-metrics.ts';
 import type { NodeHost } from '../node/gather-node-facts.ts';

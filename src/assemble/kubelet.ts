@@ -81,7 +81,6 @@ export function assemble(input: AssembleInput): Kubelet {
     objects,
     events,
     cri,
-    images: images.manager,
     allocatable: () => budget.allocatableList(),
     random,
     clock,
@@ -121,7 +120,7 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: log.with({ component: 'probes' }),
   });
-  const resizeViews = reportedResizes(allocations, conditions);
+  const resizeViews = reportedResizes(allocations, conditions, resources.podCgroups);
   const status = assembleStatus(input, { stores, allocated, reported, resizes: resizeViews, pleg, hostIps });
   const admission = assembleAdmission(input, { stores, active, budget, topology, metrics, events });
   const resizes = assembleResizes(input, {
@@ -129,7 +128,6 @@ export function assemble(input: AssembleInput): Kubelet {
     allocations,
     conditions,
     admission,
-    budget,
     maySwap: (pod, container) => runtime.maySwap(pod, container),
     metrics,
     events,
@@ -156,14 +154,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const explainer = new PodExplainer({ desired, lifecycles, observed, events, activities, clock });
   const serving = assembleServing(input, { api, ownNode, metrics });
   const stats = assembleStats(input, { readers, stores, cgroups, cri, volumes: volumes.stats, metrics });
-  const handlers = routeHandlers(input, {
-    stores,
-    cri,
-    checks,
-    explainer,
-    probeMetrics,
-    stats: stats.handlers,
-  });
+  const handlers = routeHandlers(input, { stores, cri, checks, explainer, probeMetrics, stats, metrics });
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
 
@@ -189,7 +180,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...stats.components,
     ...servers,
     ...(node?.components ?? []),
-    ...assembleSources(input, stores),
+    ...assembleSources(input, { desired, observed, pleg }),
     ...(node === undefined ? [] : [node.source]),
   ];
   const wiring = {

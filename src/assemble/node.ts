@@ -48,11 +48,11 @@ interface AssembledNode {
 
 type NodeInput = Pick<
   AssembleInput,
-  'clock' | 'config' | 'edges' | 'flags' | 'log' | 'nodeIps' | 'nodeName' | 'random'
+  'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'nodeIps' | 'nodeName' | 'random'
 >;
 
 export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode {
-  const { clock, config, edges, flags, log, nodeIps = [], nodeName, random } = input;
+  const { clock, config, edges, flags, gates, log, nodeIps = [], nodeName, random } = input;
   const { api, cri, events, features, pleg, stores } = rooms;
   const { client, follow } = api;
   const { apiPods, desired, lifecycles, observed, ownNode, statuses } = stores;
@@ -99,6 +99,7 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
     settings: nodeSettings({
       config,
       flags,
+      gates,
       nodeName,
       nodeIps,
       architecture: edges.nodeHost.architecture(),

@@ -38,6 +38,7 @@ export function assemblePleg(
     node: { files: edges.tails, wasOomKilled: (containerId) => oom.hasKilledIn(containerId) },
     stores: { observed, inSync },
     onRelist: (seconds) => metrics.pleg.observeRelist(seconds),
+    onPodRelist: (seconds) => metrics.pleg.observePodRelist(seconds),
     settings: { relistMs, callTimeoutMs },
     clock,
     log,

@@ -59,6 +59,7 @@ export function assembleResources(input: ResourcesInput, rooms: ResourcesRooms):
       policy: qosPolicy(
         {
           qosReserved: config.qosReserved,
+          memoryReservationPolicy: config.memoryReservationPolicy,
           allocatableMemoryBytes: budget.maxMemoryBytes(),
           hugePageSizes: machine.hugePageSizes,
         },

@@ -82,15 +82,20 @@ export function assembleRuntime(
       crashBackoff: new CrashBackoff(clock, crashLimits(config.crashLoopBackOff, gates)),
       refusedRemovals: new RefusedRemovals({ clock, log }),
       unfinishedHooks,
-      resizes: gates.InPlacePodVerticalScaling ? actuatedResizes(allocations, metrics.resizes) : undefined,
+      resizes: gates.InPlacePodVerticalScaling
+        ? actuatedResizes(allocations, metrics.resizes, {
+            podLevel: gates.InPlacePodLevelResourcesVerticalScaling,
+          })
+        : undefined,
     },
     policy: {
       probes: stores.probeResults,
       containerRestartRules: gates.ContainerRestartRules,
+      restartAllContainers: gates.RestartAllContainersOnContainerExits,
       garbage: garbagePolicy(flags),
       observed: stores.observed,
     },
-    hooks: { http: edges.hookHttp, running: hooks },
+    hooks: { http: edges.hookHttp, running: hooks, metrics: metrics.work.hooks },
     report: { events, starts: metrics.starts, log },
     clock,
   });

@@ -2,6 +2,7 @@
 import type { ServingCertificate } from '../api/ports/certificates.ts';
 import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
+import { AuthMetrics } from '../server/auth/auth-metrics.ts';
 import { buildAdmission } from '../server/auth/build-admission.ts';
 import type { HealthCheck } from '../server/health.ts';
 import { HttpMetrics } from '../server/http-metrics.ts';
@@ -43,6 +44,7 @@ export function assembleServer(input: ServerInput, rooms: ServerRooms): readonly
     },
     hashKey: edges.randomBytes(32),
     random,
+    metrics: new AuthMetrics(rooms.metrics.registry, clock),
     clock,
     log,
   });

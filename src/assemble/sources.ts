@@ -1,22 +1,43 @@
 // The sources of static pods: files and a URL.
-import { staticPodUid } from '../api/pod/static-pod-hash/compute.ts';
+import { staticPodHashes } from '../api/pod/static-pod-hash/compute.ts';
 import type { Component } from '../base/component.ts';
+import type { ObservedPods } from '../pleg/observed-pods.ts';
+import type { Pleg } from '../pleg/pleg.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
+import { podsDirectory } from '../runtime/paths.ts';
 import { buildPodsBySize } from '../sources/build-pods.ts';
 import { FileSource } from '../sources/file-source.ts';
 import { HttpSource } from '../sources/http-source.ts';
+import { readPodsOnNode } from '../sources/pods-on-node.ts';
 import type { AssembleInput } from './input.ts';
 
+interface SourcesRooms {
+  readonly desired: DesiredPods;
+  readonly observed: ObservedPods;
+  readonly pleg: Pleg;
+}
+
+/** Many times the pods of any node; other programs may put files into the directory. */
+const mostPodDirectories = 10_000;
+
 export function assembleSources(
-  input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'gates' | 'log' | 'nodeName'>,
-  { desired }: { readonly desired: DesiredPods },
+  input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'log' | 'nodeName'>,
+  { desired, observed, pleg }: SourcesRooms,
 ): readonly Component[] {
-  const { clock, config, edges, gates, nodeName } = input;
+  const { clock, config, edges, flags, nodeName } = input;
   const { staticPodPath: path, staticPodURL: url, staticPodURLHeader: headers } = config;
   const log = input.log.with({ component: 'sources' });
   const shared = {
-    buildPods: buildPodsBySize({ computeHash: staticPodUid, decodeInWorker: edges.decode }),
-    staticPods: { nodeName, forbidApiReferences: gates.PreventStaticPodAPIReferences },
+    buildPods: buildPodsBySize({ hashes: staticPodHashes, decodeInWorker: edges.decode }),
+    podsOnNode: readPodsOnNode({
+      firstInspection: () => pleg.firstInspection(),
+      observed,
+      desired,
+      podDirectories: () => edges.files.listNames(podsDirectory(flags.rootDir), mostPodDirectories),
+      clock,
+      log,
+    }),
+    staticPods: { nodeName },
     publish: desired.set.bind(desired),
     clock,
     log,

@@ -2,6 +2,7 @@
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';
+import { hugePageBytes } from '../api/quantity/huge-pages.ts';
 import type { Component } from '../base/component.ts';
 import { kubeletVersion, versionNumbers } from '../config/version.ts';
 import { buildInfo } from '../metrics/build-info.ts';
@@ -55,11 +56,11 @@ interface AssembledStats {
 
 type StatsInput = Pick<
   AssembleInput,
-  'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'machine' | 'nodeName'
+  'capacity' | 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'machine' | 'nodeName'
 >;
 
 export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledStats {
-  const { clock, config, edges, flags, gates, log, machine, nodeName } = input;
+  const { capacity, clock, config, edges, flags, gates, log, machine, nodeName } = input;
   const { cgroups, cri, metrics, stores, volumes } = rooms;
   const { edge, unreadable } = rooms.readers;
   const { host, own } = edge;
@@ -85,14 +86,19 @@ export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledSt
       system: () => systemCgroups(system),
       rootDir: flags.rootDir,
       podLogsDir: config.podLogsDir,
-      sandboxImage: sandboxImage(cri, flags.podInfraContainerImage),
+      sandboxImage: sandboxImage(cri),
       machine: machineInfo({
         identity: () => edges.nodeHost.identity(),
         topology: () => host.topology(),
         memoryBytes: Number(machine.memoryBytes),
       }),
     },
-    settings: { nodeName, bootedAtMs: edge.bootedAtMs, psi: gates.KubeletPSI },
+    settings: {
+      nodeName,
+      bootedAtMs: edge.bootedAtMs,
+      psi: gates.KubeletPSI,
+      hugePageBytes: gates.HugepageAwareEviction ? hugePageBytes(capacity.hugePages) : 0,
+    },
     clock,
     log: log.with({ component: 'stats' }),
   });

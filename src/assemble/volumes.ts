@@ -10,7 +10,6 @@ import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import { configMapKind } from '../volumes/config-map/config-map.ts';
-import type { VolumeImages } from '../volumes/container/volume-image.ts';
 import { contentPlugin } from '../volumes/content/content-volume.ts';
 import { DeviceLocks } from '../volumes/devices/device-locks.ts';
 import { UnusedDevices } from '../volumes/devices/unused-devices.ts';
@@ -50,7 +49,6 @@ export interface VolumesInput {
   readonly lifecycles: LifecycleView;
   readonly events: EventSink;
   readonly cri: Pick<CriRuntime, 'status'>;
-  readonly images: VolumeImages;
   /** The node's allocatable resources, by name. */
   readonly allocatable: () => Allocatable;
   readonly random: () => number;
@@ -67,7 +65,7 @@ export interface Volumes {
 }
 
 export function assembleVolumes(input: VolumesInput): Volumes {
-  const { clock, cri, events, images, lifecycles, log, metrics, objects, random, syncFrequencyMs } = input;
+  const { clock, cri, events, lifecycles, log, metrics, objects, random, syncFrequencyMs } = input;
   const layout = { podsDir: `${input.rootDir}/pods`, pluginsDir: `${input.rootDir}/plugins` };
   const host = input.host(layout.podsDir);
   const mounts = new MountedVolumes();
@@ -76,7 +74,7 @@ export function assembleVolumes(input: VolumesInput): Volumes {
   const manager = new VolumeManager({
     operations,
     mounts,
-    containers: { host, layout, cri, objects, images, clock, log },
+    containers: { host, layout, cri, objects, clock, log },
     objects,
     lifecycles,
     events,

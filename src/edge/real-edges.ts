@@ -15,7 +15,6 @@ import { textFile } from './files/text-file.ts';
 import type { ProxyUpgrade } from './http/http-exchange.ts';
 import { listenHttp } from './http/listen-http.ts';
 import { listenHttps } from './http/listen-https.ts';
-import { UpgradeProxy, type UpgradeProxyOptions } from './http/upgrade-proxy.ts';
 import { hookHttp } from './http-client/hook-http.ts';
 import { httpGet } from './http-client/http-get.ts';
 import { journal } from './logs/journal.ts';
@@ -35,6 +34,8 @@ import { watchManifests } from './manifests/watch-manifests.ts';
 import { probeEdges } from './probe/probe-edges.ts';
 import { resultFile } from './probe/result-file.ts';
 import { type StatsHostOptions, statsHost } from './stats/stats-host.ts';
+import { StreamProxy } from './streams/stream-proxy.ts';
+import type { UpgradeProxyOptions } from './streams/upgrade-proxy.ts';
 import { SystemdUnits } from './systemd/systemd-units.ts';
 import { VolumeFiles } from './volumes/volume-files.ts';
 
@@ -89,7 +90,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     probeResultFile: resultFile,
     listen: listenHttp,
     upgradeProxy: (options: UpgradeProxyOptions): ProxyUpgrade => {
-      const proxy = new UpgradeProxy(options);
+      const proxy = new StreamProxy(options);
       return (...args) => proxy.proxy(...args);
     },
     listenSecure: listenHttps,

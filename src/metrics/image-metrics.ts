@@ -1,5 +1,5 @@
 // Metrics of image pulls and of credential provider plugins. Names, labels and buckets are upstream's.
-// Upstream: pkg/kubelet/metrics and pkg/credentialprovider/plugin/metrics.go.
+// Upstream: pkg/kubelet/metrics, pkg/kubelet/images, its pullmanager and pkg/credentialprovider/plugin/metrics.go.
 import type { Metrics } from '../base/metrics.ts';
 
 const mebibyte = 1024 * 1024;
@@ -26,6 +26,10 @@ export class ImageMetrics {
   readonly #pluginDurations;
   readonly #pluginErrors;
   readonly #pluginConfig;
+  readonly #ensured;
+  readonly #accessChecks;
+  readonly #intents;
+  readonly #records;
 
   constructor(metrics: Metrics) {
     this.#pulls = metrics.histogram({
@@ -50,10 +54,42 @@ export class ImageMetrics {
       help: 'The hash of the credential provider configuration; always 1.',
       labels: ['hash'],
     });
+    this.#ensured = metrics.counter({
+      name: 'kubelet_image_manager_ensure_image_requests_total',
+      help: 'Requests for an image, by pull policy, whether it was present, and whether it had to be pulled.',
+      labels: ['pull_policy', 'present_locally', 'pull_required'],
+    });
+    this.#accessChecks = metrics.counter({
+      name: 'kubelet_imagemanager_image_mustpull_checks_total',
+      help: 'Checks whether a pod may use a present image without its credentials being verified, by result.',
+      labels: ['result'],
+    });
+    this.#intents = sizes(metrics, 'pullintents', 'ImagePullIntents');
+    this.#records = sizes(metrics, 'pulledrecords', 'ImagePulledRecords');
   }
 
   observePull(sizeBytes: number, seconds: number): void {
     this.#pulls.observe({ image_size_in_bytes: sizeLabel(sizeBytes) }, seconds);
+  }
+
+  countEnsure(policy: string, isPresent: boolean | undefined, needsPull: boolean | undefined): void {
+    this.#ensured.inc({
+      pull_policy: policy.toLowerCase(),
+      present_locally: String(isPresent ?? 'unknown'),
+      pull_required: String(needsPull ?? 'unknown'),
+    });
+  }
+
+  countAccessCheck(result: string): void {
+    this.#accessChecks.inc({ result });
+  }
+
+  setPullIntents(of: RecordSizes): void {
+    this.#intents.set(of);
+  }
+
+  setPulledRecords(of: RecordSizes): void {
+    this.#records.set(of);
   }
 
   observePlugin(plugin: string, seconds: number, failed: boolean): void {
@@ -64,6 +100,28 @@ export class ImageMetrics {
   setPluginConfig(hash: string): void {
     this.#pluginConfig.set({ hash }, 1);
   }
+}
+
+interface RecordSizes {
+  readonly onDisk: number;
+  readonly cachedPercent: number;
+}
+
+function sizes(metrics: Metrics, name: string, kind: string): { set(of: RecordSizes): void } {
+  const onDisk = metrics.gauge({
+    name: `kubelet_imagemanager_ondisk_${name}`,
+    help: `Number of ${kind} on disk.`,
+  });
+  const cached = metrics.gauge({
+    name: `kubelet_imagemanager_inmemory_${name}_usage_percent`,
+    help: `Usage of the cache of ${kind}, in percent.`,
+  });
+  return {
+    set: (of) => {
+      onDisk.set({}, of.onDisk);
+      cached.set({}, of.cachedPercent);
+    },
+  };
 }
 
 function sizeLabel(bytes: number): string {

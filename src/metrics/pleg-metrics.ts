@@ -5,6 +5,7 @@ import { defaultBuckets, type Metrics } from '../base/metrics.ts';
 export class PlegMetrics {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly #relist;
+  readonly #podRelist;
   readonly #interval;
   readonly #lastSeen;
   readonly #connected;
@@ -18,6 +19,11 @@ export class PlegMetrics {
     this.#relist = registry.histogram({
       name: 'kubelet_pleg_relist_duration_seconds',
       help: 'Duration of relists.',
+      buckets,
+    });
+    this.#podRelist = registry.histogram({
+      name: 'kubelet_pleg_pod_relist_duration_seconds',
+      help: 'Duration of the inspection of a single pod after its sync.',
       buckets,
     });
     this.#interval = registry.histogram({
@@ -54,6 +60,10 @@ export class PlegMetrics {
     if (this.#lastRelistMs !== undefined) this.#interval.observe({}, (nowMs - this.#lastRelistMs) / 1000);
     this.#lastRelistMs = nowMs;
     this.#lastSeen.set({}, Math.trunc(this.#clock.now() / 1000));
+  }
+
+  observePodRelist(seconds: number): void {
+    this.#podRelist.observe({}, seconds);
   }
 
   streamOpened(): void {

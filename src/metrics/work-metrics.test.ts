@@ -17,6 +17,8 @@ test('records worker steps, sandboxes, cgroups and orphaned directories', () => 
   metrics.cgroup('destroy', 0.001);
   metrics.orphan();
   metrics.clearedDirectories(3, 1);
+  metrics.hooks.fellBackToHttp();
+  metrics.hooks.sleepCutShort();
   const samples = parsePrometheusText(registry.render());
   expect(
     sampleOf(samples, 'kubelet_pod_worker_duration_seconds', { operation_type: 'create', le: '0.25' }).value,
@@ -27,6 +29,8 @@ test('records worker steps, sandboxes, cgroups and orphaned directories', () => 
       .value,
   ).toBe(1);
   expect(sampleOf(samples, 'kubelet_orphaned_runtime_pods_total').value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_lifecycle_handler_http_fallbacks_total').value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_sleep_action_terminated_early_total').value).toBe(1);
   expect(sampleOf(samples, 'kubelet_orphan_pod_cleaned_volumes_errors').value).toBe(1);
 });
 
@@ -47,11 +51,13 @@ test('records duration, interval and time of relists, and the event stream', () 
   metrics.observeRelist(0.3);
   now.ms = 12_000;
   metrics.observeRelist(0.3);
+  metrics.observePodRelist(0.02);
   metrics.streamOpened();
   metrics.streamBroke();
   metrics.eventReceived(11_960);
   const samples = parsePrometheusText(registry.render());
   expect(sampleOf(samples, 'kubelet_pleg_relist_duration_seconds', { le: '0.5' }).value).toBe(2);
+  expect(sampleOf(samples, 'kubelet_pleg_pod_relist_duration_seconds', { le: '0.025' }).value).toBe(1);
   expect(sampleOf(samples, 'kubelet_pleg_relist_interval_seconds', { le: '2.5' }).value).toBe(1);
   expect(sampleOf(samples, 'kubelet_pleg_relist_interval_seconds', { le: '1' }).value).toBe(0);
   expect(sampleOf(samples, 'kubelet_pleg_last_seen_seconds').value).toBe(12);
@@ -116,7 +122,7 @@ test('reports build info and cgroup version', () => {
   const build = {
     major: '1',
     minor: '34',
-    git_version: 'v1.34.11',
+    git_version: 'v1.37.0',
     git_commit: '',
     git_tree_state: '',
     build_date: '',
@@ -127,7 +133,7 @@ test('reports build info and cgroup version', () => {
   nodeInfoMetrics(registry, { cgroupVersion: 2, build });
   const samples = parsePrometheusText(registry.render());
   expect(
-    sampleOf(samples, 'kubernetes_build_info', { git_version: 'v1.34.11', platform: 'linux/amd64' }).value,
+    sampleOf(samples, 'kubernetes_build_info', { git_version: 'v1.37.0', platform: 'linux/amd64' }).value,
   ).toBe(1);
   expect(sampleOf(samples, 'kubelet_cgroup_version').value).toBe(2);
 });

@@ -33,6 +33,8 @@ export class WorkMetrics {
   readonly #rejections;
   readonly #cleaned;
   readonly #cleanErrors;
+  readonly #hookFallbacks;
+  readonly #cutSleeps;
 
   constructor(registry: Metrics) {
     const timed = <L extends string>(name: string, help: string, labels: readonly L[]) =>
@@ -72,6 +74,14 @@ export class WorkMetrics {
       name: 'kubelet_orphan_pod_cleaned_volumes_errors',
       help: 'Directories of orphaned pods that the last cleanup failed to remove.',
     });
+    this.#hookFallbacks = registry.counter({
+      name: 'kubelet_lifecycle_handler_http_fallbacks_total',
+      help: 'HTTPS hooks that succeeded over plain HTTP.',
+    });
+    this.#cutSleeps = registry.counter({
+      name: 'kubelet_sleep_action_terminated_early_total',
+      help: 'Sleep hooks that ended before their time.',
+    });
   }
 
   /** `operation`: create, sync, kill or terminated. */
@@ -97,6 +107,12 @@ export class WorkMetrics {
     const extended = reason.startsWith('OutOf') ? 'OutOfExtendedResources' : 'Other';
     this.#rejections.inc({ reason: knownReasons.has(reason) ? reason : extended });
   }
+
+  /** Bound, since hooks take them as functions. */
+  readonly hooks = {
+    fellBackToHttp: (): void => this.#hookFallbacks.inc({}),
+    sleepCutShort: (): void => this.#cutSleeps.inc({}),
+  };
 
   clearedDirectories(found: number, failed: number): void {
     this.#cleaned.set({}, found);

@@ -83,7 +83,7 @@ test('generates the recorded object for a new node', () => {
         containerRuntimeVersion: 'containerd://1.6.20',
         kernelVersion: '6.18.44-fc-v445',
         kubeProxyVersion: '',
-        kubeletVersion: 'v1.34.11',
+        kubeletVersion: 'v1.37.0',
         machineID: '3d1219c7c4c5404aaa1f6d2a48adfda4',
         operatingSystem: 'linux',
         osImage: 'Debian GNU/Linux 12 (bookworm)',

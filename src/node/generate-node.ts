@@ -75,7 +75,7 @@ export function generateNode(
     now: apiTime(nowMs),
   });
   const rebooted = bootChanged(status, facts);
-  const { volumesInUse: usedBefore, ...kept } = status;
+  const { declaredFeatures: _declared, volumesInUse: usedBefore, ...kept } = status;
   const volumesInUse = facts.volumesInUse ?? usedBefore ?? [];
   const generated: NodeStatus = {
     ...kept,
@@ -88,6 +88,7 @@ export function generateNode(
     ...(volumesInUse.length === 0 ? {} : { volumesInUse: [...volumesInUse] }),
     ...(facts.runtimeHandlers.length === 0 ? {} : { runtimeHandlers: [...facts.runtimeHandlers] }),
     ...(facts.features === undefined ? {} : { features: facts.features }),
+    ...(settings.declaredFeatures.length === 0 ? {} : { declaredFeatures: [...settings.declaredFeatures] }),
   };
   return {
     node: { ...before, metadata: metadataOf(before, settings, addresses.providedIps), status: generated },

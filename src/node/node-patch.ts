@@ -1,10 +1,10 @@
 // Decides whether the Node object must be written, and computes the patch. Pure.
 // Upstream: nodeStatusHasChanged in pkg/kubelet/kubelet_node_status.go, component-helpers/node/util/status.go.
 import { isDeepStrictEqual } from 'node:util';
+import { mergeKeysOfNode } from '../api/k8s/generated/merge-keys.ts';
 import { type JsonObject, strategicDiff } from '../api/k8s/strategic-diff.ts';
 import type { Node, NodeCondition } from '../api/k8s/types.ts';
 
-const mergeKeys = { 'status.conditions': 'type' };
 const ownLabels = ['kubernetes.io/os', 'kubernetes.io/arch'] as const;
 
 /** Whether anything but the heartbeat has changed. */
@@ -18,7 +18,10 @@ function comparable(node: Node): unknown {
   const conditions = (node.status?.conditions ?? [])
     .map(({ lastHeartbeatTime: _beat, ...rest }: NodeCondition) => rest)
     .toSorted((a, b) => (a.type < b.type ? -1 : 1));
-  return withoutEmpty({ ...node.status, conditions });
+  // Fixed for the life of the process, and written with the first report. An older API server drops them; comparing them
+  // would write the status again with every update.
+  const { declaredFeatures: _fixed, ...status } = node.status ?? {};
+  return withoutEmpty({ ...status, conditions });
 }
 
 /** Removes empty values: an absent and an empty list mean the same, and the server writes either. */
@@ -41,7 +44,7 @@ function isEmpty(value: unknown): boolean {
 export function nodeStatusPatch(before: Node, after: Node): JsonObject | undefined {
   const addresses = after.status?.addresses ?? [];
   const sameAddresses = isDeepStrictEqual(before.status?.addresses ?? [], addresses);
-  const patch = strategicDiff(patchable(before), patchable(after), mergeKeys);
+  const patch = strategicDiff(patchable(before), patchable(after), mergeKeysOfNode);
   if (sameAddresses) return patch;
   // The list's merge key is the type, and two addresses may have the same type: the list is replaced instead.
   const replaced = { addresses: [...addresses, { $patch: 'replace' }] };

@@ -1,5 +1,7 @@
 // The settings of the Node object from flags and configuration. Pure.
+
 import type { Taint } from '../api/k8s/types.ts';
+import { type DeclarableFeature, declaredFeatures } from './declared-features.ts';
 
 export interface NodeSettings {
   readonly nodeName: string;
@@ -25,6 +27,8 @@ export interface NodeSettings {
   /** -1: all. */
   readonly maxImages: number;
   readonly localStorageIsolation: boolean;
+  /** Sorted by name. */
+  readonly declaredFeatures: readonly string[];
 }
 
 interface NodeSettingsInput {
@@ -49,10 +53,11 @@ interface NodeSettingsInput {
   readonly nodeIps: readonly string[];
   readonly architecture: string;
   readonly kubeletVersion: string;
+  readonly gates: Readonly<Record<DeclarableFeature, boolean>>;
 }
 
 export function nodeSettings(input: NodeSettingsInput): NodeSettings {
-  const { architecture, config, flags, kubeletVersion, nodeIps, nodeName } = input;
+  const { architecture, config, flags, gates, kubeletVersion, nodeIps, nodeName } = input;
   return {
     nodeName,
     hostname: nodeName,
@@ -76,5 +81,6 @@ export function nodeSettings(input: NodeSettingsInput): NodeSettings {
     kubeletVersion,
     maxImages: config.nodeStatusMaxImages,
     localStorageIsolation: config.localStorageCapacityIsolation,
+    declaredFeatures: declaredFeatures(gates),
   };
 }

@@ -73,10 +73,11 @@ test('accepts restart policies of containers with their feature gate', () => {
   );
 });
 
-test('accepts hostname overrides and stop signals with their feature gates', () => {
+test('accepts hostname overrides, stop signals and env files with their feature gates', () => {
   const lifecycle = { stopSignal: 'SIGUSR1' };
-  const pod = aPod({ hostnameOverride: 'h', containers: [aContainer({ lifecycle })] });
-  const gates = { HostnameOverride: true, ContainerStopSignals: true };
+  const env = [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k' } } }];
+  const pod = aPod({ hostnameOverride: 'h', containers: [aContainer({ lifecycle, env })] });
+  const gates = { HostnameOverride: true, ContainerStopSignals: true, EnvFiles: true };
   expect(rejectUnsupported(pod, { gates })).toBeUndefined();
 });
 

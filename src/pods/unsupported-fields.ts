@@ -16,10 +16,6 @@ const isSet = (value: unknown): boolean =>
 const podChecks: readonly Check<PodSpec>[] = [['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)]];
 
 const containerChecks: readonly Check<Container>[] = [
-  [
-    'env[].valueFrom.fileKeyRef',
-    (container) => (container.env ?? []).some((each) => isSet(each.valueFrom?.fileKeyRef)),
-  ],
   ['resources.claims', (container) => isSet(container.resources?.claims)],
 ];
 
@@ -69,10 +65,11 @@ function unknownVolumes(volumes: readonly Volume[], imageVolumes: boolean): read
   });
 }
 
-/** Gates, off by default, without which certain fields have no effect. */
+/** Gates without which certain fields have no effect. */
 export interface UnsupportedGates {
   readonly HostnameOverride: boolean;
   readonly ContainerStopSignals: boolean;
+  readonly EnvFiles: boolean;
 }
 
 const hostnameCheck: Check<PodSpec> = ['spec.hostnameOverride', (spec) => isSet(spec.hostnameOverride)];
@@ -80,7 +77,11 @@ const stopSignalCheck: Check<Container> = [
   'lifecycle.stopSignal',
   (container) => isSet(container.lifecycle?.stopSignal),
 ];
-const noGates: UnsupportedGates = { HostnameOverride: false, ContainerStopSignals: false };
+const envFileCheck: Check<Container> = [
+  'env[].valueFrom.fileKeyRef',
+  (container) => (container.env ?? []).some((each) => isSet(each.valueFrom?.fileKeyRef)),
+];
+const noGates: UnsupportedGates = { HostnameOverride: false, ContainerStopSignals: false, EnvFiles: false };
 
 /** Undefined: all fields are supported. `restartRules`: feature gate ContainerRestartRules; `imageVolumes`: ImageVolume. */
 export function rejectUnsupported(
@@ -93,6 +94,7 @@ export function rejectUnsupported(
     ...containerChecks,
     ...(restartRules ? [] : ruleChecks),
     ...(gates.ContainerStopSignals ? [] : [stopSignalCheck]),
+    ...(gates.EnvFiles ? [] : [envFileCheck]),
   ];
   const inList = (list: string, containers: readonly Container[]): readonly string[] =>
     containers.flatMap((container, index) =>

@@ -20,7 +20,7 @@ describe('probeTarget', () => {
     port: 8080,
     path: '/x?y',
     headers: [
-      ['User-Agent', 'kube-probe/1.34'],
+      ['User-Agent', 'kube-probe/1.37'],
       ['Accept', '*/*'],
     ],
     timeoutMs: 1_000,
@@ -84,7 +84,7 @@ describe('probeHeaders', () => {
     expect(headers(...given)).toEqual(given.map(({ name, value }) => [name, value]));
   });
   test('omits an empty Accept', () => {
-    expect(headers({ name: 'Accept', value: '' })).toEqual([['User-Agent', 'kube-probe/1.34']]);
+    expect(headers({ name: 'Accept', value: '' })).toEqual([['User-Agent', 'kube-probe/1.37']]);
   });
 });
 

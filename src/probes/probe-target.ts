@@ -1,6 +1,7 @@
 // Resolves what a probe runs and where: named ports, the pod's address, variables in commands. Pure.
 // Upstream: runProbe in pkg/kubelet/prober/prober.go, pkg/probe/util.go and http/request.go.
 
+import { kubernetesMinor } from '../api/k8s/release.ts';
 import type { Container, HTTPGetAction, Probe } from '../api/k8s/types.ts';
 import { expandVariables } from '../api/pod/expand.ts';
 import type { GrpcProbeRequest, HttpProbeRequest, TcpProbeRequest } from '../api/ports/probe-requests.ts';
@@ -13,7 +14,7 @@ export type ProbeTarget =
   | { readonly by: 'tcp'; readonly request: TcpProbeRequest }
   | { readonly by: 'grpc'; readonly request: GrpcProbeRequest };
 
-const userAgent = 'kube-probe/1.34';
+const userAgent = `kube-probe/${kubernetesMinor}`;
 /** differs from upstream: a command that expands to more is not sent to the runtime. Linux executes none above it. */
 const maxCommandBytes = 6 * 1024 * 1024;
 

@@ -57,7 +57,8 @@ export class PodRuntime {
 
   /** Whether all containers have ended and none will be started again. */
   isPodTerminal(pod: Pod, seen: ObservedPod | undefined): boolean {
-    return isPodTerminal(pod, seen, { restartRules: this.#deps.policy.containerRestartRules });
+    const { containerRestartRules: restartRules, restartAllContainers: restartAll } = this.#deps.policy;
+    return isPodTerminal(pod, seen, { restartRules, restartAll });
   }
 
   /** Whether a container may use swap; how much depends on its memory request. */

@@ -68,16 +68,17 @@ export interface RuntimeFiles {
 
 export type PodAmounts = Pick<
   CgroupSettings,
-  'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs' | 'memoryLimitBytes'
+  'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs' | 'memoryLimitBytes' | 'unified'
 >;
 
 /** The cgroups of pods. */
 interface RuntimeCgroups {
+  readonly version: 1 | 2;
   /** Creates the pod's cgroup, or updates it to the pod's spec. Called before the sandbox is created. */
   ensure(pod: Pod, signal: AbortSignal): Promise<void>;
   /** The limits that the spec requests; a missing value means that the spec sets none. */
   desiredAmounts(pod: Pod): PodAmounts;
-  /** The limits that the kernel enforces now; -1 means none. */
+  /** The limits that the kernel enforces now; -1 or a very large number means none. */
   amounts(pod: Pod): Promise<PodAmounts>;
   set(pod: Pod, settings: CgroupSettings): Promise<void>;
   memoryUsageBytes(pod: Pod): Promise<bigint>;
@@ -91,11 +92,17 @@ interface RuntimeCgroups {
 
 /** The resources that containers were last given, for in-place resize. */
 export interface RuntimeResizes {
-  /** Whether this pod's containers may be resized while they run. */
-  allowed(pod: Pod): boolean;
+  /** Whether pod-level resources are resized in place. */
+  readonly podLevel: boolean;
   actuated(uid: PodUid, container: string): ResourceRequirements | undefined;
+  /** The pod-level resources of the pod's cgroup: null for none, undefined if unknown. */
+  actuatedPodLevel(uid: PodUid): ResourceRequirements | null | undefined;
   /** The container is created, or was updated, with these resources. */
   actuate(uid: PodUid, container: string, resources: ResourceRequirements): void;
+  /** The pod's cgroup was updated to these pod-level resources. */
+  actuatePodLevel(uid: PodUid, resources: ResourceRequirements | undefined): void;
+  /** The pod's cgroup was created for this spec. */
+  actuateNew(pod: Pod): void;
   /** Resolves when the allocated and actuated resources are checkpointed on disk. */
   saved(): Promise<void>;
   /** Records the duration of a resize. */
@@ -151,6 +158,8 @@ export interface RuntimePolicy {
   readonly probes: Pick<ProbeResultsView, 'get'>;
   /** Feature gate ContainerRestartRules: containers may have restart policies and rules of their own. */
   readonly containerRestartRules: boolean;
+  /** Feature gate RestartAllContainersOnContainerExits. */
+  readonly restartAllContainers: boolean;
   readonly garbage: GarbagePolicy;
   /** All pods of the node, for the node-wide limit on dead containers. */
   readonly observed: { all(): ReadonlyMap<unknown, ObservedPod> };

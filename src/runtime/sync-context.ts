@@ -1,5 +1,10 @@
 // The state that the executors of one sync of a pod share.
-import type { Mount, PodSandboxConfig, PodSandboxStatus } from '../api/cri/generated/runtime/v1/api.ts';
+import type {
+  ImageSpec,
+  Mount,
+  PodSandboxConfig,
+  PodSandboxStatus,
+} from '../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../api/cri/runtime.ts';
 import type { Pod } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
@@ -17,11 +22,15 @@ export interface PreparedContainer {
   readonly message: readonly CriRequest<Mount>[];
 }
 
+/** The image of a volume, or why it is missing. */
+export type ImageVolume = { readonly spec: CriRequest<ImageSpec> } | { readonly err: unknown };
+
 export interface SyncContext {
   readonly pod: Pod;
   readonly seen: ObservedPod | undefined;
   readonly startSlot: StartSlot;
   readonly signal: AbortSignal;
+  readonly onSandboxReady: (() => void) | undefined;
   /** The content of the node's resolv.conf; undefined when none is configured. */
   readonly resolver: ResolverSettings | undefined;
   /** The request for the sandbox's addresses; made by the first container that needs them. */
@@ -39,6 +48,8 @@ export interface SyncContext {
   logsAreNew: boolean;
   /** By container name; filled while the sandbox is being created. */
   readonly prepared: Map<string, Promise<PreparedContainer>>;
+  /** By volume name; requested by the first container that is created. */
+  imageVolumes?: Promise<ReadonlyMap<string, ImageVolume>>;
   readonly waiting: Record<string, WaitingReason>;
   readonly retries: number[];
   /** Whether the sync changed anything on the runtime. */

@@ -21,6 +21,7 @@ import { prepareSandbox } from './sandbox/prepare-sandbox.ts';
 import { parseResolvConf, type ResolverSettings } from './sandbox/resolv-conf.ts';
 import { StartSlot } from './start-slot.ts';
 import { removeContainers, removeLogsOfNeverRan } from './stop/garbage.ts';
+import { resetContainers } from './stop/reset-containers.ts';
 import { stopContainers, stopPod } from './stop/stop-pod.ts';
 import type { SyncContext } from './sync-context.ts';
 
@@ -46,6 +47,8 @@ export interface SyncRequest {
   readonly seen: ObservedPod | undefined;
   /** Order of arrival: the pod with the lower order starts first. */
   readonly order: number;
+  /** Called when a sandbox was created, before its containers are. */
+  readonly onSandboxReady?: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -78,6 +81,7 @@ const executors: Executors = {
     await removeLogsOfNeverRan(deps.node, seen, stale);
     await removeContainers(deps, stale, signal);
   },
+  'reset-containers': resetContainers,
   'resize-pod': resizePod,
   'create-sandbox': async (deps, context, { attempt }) => {
     const first = context.starting.flatMap((name) => findContainer(context.pod, name) ?? []);
@@ -94,9 +98,10 @@ const executors: Executors = {
  * Brings the runtime to the pod's spec, as far as one sync can. Rejects only when the sync as a whole failed; a failure of one
  * container is in the result.
  *
- *  1. Drop the records of postStart hooks whose containers have ended.
+ *  1. Drop the records of postStart hooks whose containers have ended. Read a running pod's cgroup, for its status.
  *  2. Compute the actions from the pod, its observed state, the probe results and the actuated resources.
- *  3. Stop the pod or the containers that must not run any longer, and resize those that run on.
+ *  3. Stop the pod or the containers that must not run any longer, or remove all containers if an exit restarts all of them,
+ *     and resize those that run on.
  *  4. Wait until the pod's volumes are mounted.
  *  5. Remove the init containers of an earlier sandbox.
  *  6. Create the sandbox, if the pod needs a new one.
@@ -112,11 +117,12 @@ export async function syncPod(deps: PodRuntimeDeps, request: SyncRequest): Promi
   const { policy, records, report } = deps;
   const { unfinishedHooks } = records;
   // Step 1
-  await unfinishedHooks.forgetEnded(seen);
+  await Promise.all([unfinishedHooks.forgetEnded(seen), readCgroup(deps, pod, seen)]);
   // Step 2
   const actions = computePodActions(pod, seen, {
     probes: policy.probes,
     restartRules: policy.containerRestartRules,
+    restartAll: policy.restartAllContainers,
     resize: resizeView(records.resizes, pod),
     unfinishedHooks,
   });
@@ -166,7 +172,7 @@ async function execute<D extends PodAction['do']>(
 /** Starts need the configuration of the sandbox; a sync that only stops containers does not. */
 async function syncContext(
   deps: PodRuntimeDeps,
-  { order, pod, seen, signal }: SyncRequest,
+  { onSandboxReady, order, pod, seen, signal }: SyncRequest,
   starts: readonly PodAction[],
 ): Promise<SyncContext> {
   const { node } = deps;
@@ -181,6 +187,7 @@ async function syncContext(
     seen,
     startSlot: new StartSlot(node.startSlots, deps.clock, { order, steps: starts.length, signal }),
     signal,
+    onSandboxReady,
     resolver,
     sandbox: latest === undefined || config === undefined ? undefined : { id: latest.id, config },
     starting: starts.flatMap((action) => ('kind' in action ? action.name : [])),
@@ -196,9 +203,24 @@ async function syncContext(
   };
 }
 
+/** A pod without a cgroup has no reading: the status then reports what it last did. */
+async function readCgroup(
+  { node, records }: PodRuntimeDeps,
+  pod: Pod,
+  seen: ObservedPod | undefined,
+): Promise<void> {
+  const runs = seen?.containers.some(({ state }) => state === 'running') === true;
+  if (records.resizes?.podLevel !== true || !runs) return;
+  await node.cgroups?.amounts(pod).catch(() => undefined);
+}
+
 function resizeView(resizes: RuntimeResizes | undefined, pod: Pod): ResizeView | undefined {
-  if (resizes?.allowed(pod) !== true) return undefined;
-  return { actuated: (name) => resizes.actuated(podUid(pod), name) };
+  if (resizes === undefined) return undefined;
+  const uid = podUid(pod);
+  return {
+    actuated: (name) => resizes.actuated(uid, name),
+    podLevel: resizes.podLevel ? { actuated: resizes.actuatedPodLevel(uid) } : undefined,
+  };
 }
 
 /** Read in every sync: the node may have joined another network since. */
@@ -215,7 +237,12 @@ async function mountVolumes({ inputs, node }: PodRuntimeDeps, pod: Pod, signal: 
 }
 
 function isStopOrResize(action: PodAction): boolean {
-  return action.do === 'stop-pod' || action.do === 'stop-container' || action.do === 'resize-pod';
+  return (
+    action.do === 'stop-pod' ||
+    action.do === 'stop-container' ||
+    action.do === 'reset-containers' ||
+    action.do === 'resize-pod'
+  );
 }
 
 /** An init container that did not start blocks the containers after it; a sidecar does not. */

@@ -39,14 +39,11 @@ export function machineInfo({
 
 const responseTimeoutMs = 2_000;
 
-/**
- * The image of sandboxes: dashboards ignore series without an image. `fallback`: --pod-infra-container-image, used while the
- * runtime does not answer or does not name one.
- */
-export function sandboxImage(cri: Pick<CriRuntime, 'status'>, fallback: string): () => Promise<string> {
+/** The image of sandboxes, empty if the runtime does not answer or does not name one. */
+export function sandboxImage(cri: Pick<CriRuntime, 'status'>): () => Promise<string> {
   const load = memoizeAsync(async () => {
     const { info } = await cri.status({ verbose: true }, { timeoutMs: responseTimeoutMs });
-    return /"sandboxImage":\s*"([^"]+)"/.exec(info['config'] ?? '')?.[1] ?? fallback;
+    return /"sandboxImage":\s*"([^"]+)"/.exec(info['config'] ?? '')?.[1] ?? '';
   });
-  return () => load().catch(() => fallback);
+  return () => load().catch(() => '');
 }

@@ -144,9 +144,19 @@ describe('summary', () => {
 
   test('omits pressure without the gate', async () => {
     const env = world();
-    const settings = { nodeName: 'n', bootedAtMs: 0, psi: false };
+    const settings = { nodeName: 'n', bootedAtMs: 0, psi: false, hugePageBytes: 0 };
     const text = JSON.stringify(await env.stats({ settings }).summary(false));
     expect(text).not.toContain('"io"');
+  });
+
+  test('subtracts huge pages from the available memory of the node', async () => {
+    const env = world();
+    const settings = { nodeName: 'n', bootedAtMs: 0, psi: true, hugePageBytes: 7_000 };
+    const { node } = await env.stats({ settings }).summary(false);
+    expect(node.memory).toMatchObject({ availableBytes: 100, workingSetBytes: 900 });
+    expect(node.systemContainers?.[0]?.memory?.availableBytes).toBe(6100);
+    const short = env.stats({ settings: { ...settings, hugePageBytes: 7_200 } });
+    expect((await short.summary(true)).node.memory?.availableBytes).toBe(0);
   });
 
   test('reports the CPU rate since the last collection', async () => {

@@ -23,6 +23,7 @@ function view(fields: Partial<ConditionsView> = {}): ConditionsView {
   return {
     pod: pod(),
     observed: observedPod(),
+    sandboxReady: false,
     statuses: [up('c')],
     phase: 'Running',
     foreign: [],
@@ -56,7 +57,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     'no sandbox, containers waiting',
     { observed: undefined, statuses: [waits('c')], phase: 'Pending' },
     [
-      'PodReadyToStartContainers False',
+      'PodReadyToStartContainers False PodSandboxNotReady: no pod sandbox exists',
       'Initialized True',
       'Ready False ContainersNotReady: containers with unready status: [c]',
       'ContainersReady False ContainersNotReady: containers with unready status: [c]',
@@ -118,7 +119,7 @@ const cases: readonly (readonly [string, Partial<ConditionsView>, readonly strin
     'failed',
     { phase: 'Failed', observed: observedPod([], [sandbox({ ready: false })]) },
     [
-      'PodReadyToStartContainers False',
+      'PodReadyToStartContainers False PodSandboxNotReady: pod sandbox is not ready',
       'Initialized True',
       'Ready False PodFailed',
       'ContainersReady False PodFailed',
@@ -182,20 +183,41 @@ describe('computeConditions', () => {
 describe('PodReadyToStartContainers', () => {
   const hostPod = pod({ hostNetwork: true });
   const sandboxes = [
-    ['one ready', pod(), [sandbox()], 'True'],
-    ['two ready', pod(), [sandbox(), sandbox()], 'False'],
-    ['the newest is not ready', pod(), [sandbox({ ready: false }), sandbox()], 'False'],
-    ['an older one is not ready', pod(), [sandbox(), sandbox({ ready: false })], 'True'],
-    ['no address yet', pod(), [sandbox({ ips: [] })], 'False'],
-    ['host network needs no address', hostPod, [sandbox({ ips: [], hostNetwork: true })], 'True'],
-    ['network mode changed', hostPod, [sandbox()], 'False'],
+    ['none', pod(), [], 'no pod sandbox exists'],
+    ['one ready', pod(), [sandbox()], undefined],
+    [
+      'two ready',
+      pod(),
+      [sandbox(), sandbox()],
+      'multiple pod sandboxes are ready and need to be reconciled',
+    ],
+    ['the newest is not ready', pod(), [sandbox({ ready: false }), sandbox()], 'pod sandbox is not ready'],
+    ['an older one is not ready', pod(), [sandbox(), sandbox({ ready: false })], undefined],
+    ['no address yet', pod(), [sandbox({ ips: [] })], 'pod sandbox has no IP address'],
+    ['host network needs no address', hostPod, [sandbox({ ips: [], hostNetwork: true })], undefined],
+    [
+      'network mode changed',
+      hostPod,
+      [sandbox()],
+      'network namespace mode changed and sandbox needs to be recreated',
+    ],
   ] as const;
   for (const [name, spec, boxes, want] of sandboxes) {
     test(name, () => {
       const [first] = computeConditions(view({ pod: spec, observed: observedPod([], boxes) }));
-      expect(first).toMatchObject({ type: 'PodReadyToStartContainers', status: want });
+      expect(lines(first === undefined ? [] : [first])).toEqual([
+        want === undefined
+          ? 'PodReadyToStartContainers True'
+          : `PodReadyToStartContainers False PodSandboxNotReady: ${want}`,
+      ]);
     });
   }
+
+  test('is True as soon as the worker has created the sandbox, before it is observed', () => {
+    const [first] = computeConditions(view({ observed: undefined, sandboxReady: true }));
+    expect(first).toMatchObject({ status: 'True' });
+    expect(first).not.toHaveProperty('reason');
+  });
 });
 
 describe('transition times and generations', () => {
@@ -236,7 +258,7 @@ describe('transition times and generations', () => {
       view({ before: earlier, phase: 'Failed', final: true, observed: undefined, statuses: [waits('c')] }),
     );
     expect(lines(after)).toEqual([
-      'PodReadyToStartContainers False',
+      'PodReadyToStartContainers False PodSandboxNotReady: no pod sandbox exists',
       'Initialized True',
       'Ready False ContainersNotReady: containers with unready status: [c]',
       'ContainersReady False ContainersNotReady: containers with unready status: [c]',

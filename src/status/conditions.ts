@@ -1,12 +1,14 @@
 // Computes the conditions that the kubelet owns, in the order in which it writes them. Pure.
 // Upstream: pkg/kubelet/status/generate.go, and updateLastTransitionTime in status_manager.go.
 import type { ContainerStatus, Pod, PodCondition } from '../api/k8s/types.ts';
+import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { longRunningContainers } from '../api/pod/find-container.ts';
-import type { ObservedPod } from '../api/pod/observed.ts';
+import type { ObservedPod, ObservedSandbox } from '../api/pod/observed.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
 import type { ResizeCondition, ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
 import { findContainerStatus } from './find-container-status.ts';
+import { hasTrigger, isRestartEnabled, restartingCondition } from './restart-all.ts';
 import type { StatusGates } from './status-gates.ts';
 
 export const ownedConditions: readonly string[] = [
@@ -17,6 +19,7 @@ export const ownedConditions: readonly string[] = [
   'PodResizeInProgress',
   'PodResizePending',
   'PodReadyToStartContainers',
+  restartingCondition,
 ];
 
 /** Written by the kubelet and by other controllers; once set it stays. */
@@ -27,6 +30,8 @@ const finalOnceTerminal: readonly string[] = ['Initialized', 'Ready', 'Container
 export interface ConditionsView {
   readonly pod: Pod;
   readonly observed: ObservedPod | undefined;
+  /** The worker has just created the sandbox, so that the observation is outdated. */
+  readonly sandboxReady: boolean;
   /** Init containers first, then the regular ones. */
   readonly statuses: readonly ContainerStatus[];
   readonly phase: string;
@@ -46,7 +51,7 @@ export function computeConditions(view: ConditionsView): PodCondition[] {
   const containersReady = containersReadyVerdict(view);
   const own: readonly (readonly [string, Verdict])[] = [
     ...(view.gates.PodReadyToStartContainersCondition
-      ? [['PodReadyToStartContainers', truth(!needsSandbox(view.pod, view.observed))] as const]
+      ? [['PodReadyToStartContainers', sandboxVerdict(view)] as const]
       : []),
     ['Initialized', initializedVerdict(view)],
     ['Ready', containersReady.status === 'True' ? gatesVerdict(view) : containersReady],
@@ -60,7 +65,28 @@ export function computeConditions(view: ConditionsView): PodCondition[] {
     ...resizeCondition(view, 'PodResizePending', view.resize?.pending),
     ...resizeCondition(view, 'PodResizeInProgress', view.resize?.inProgress),
     ...own.map(([type, verdict]) => settle(view, type, verdict)),
+    ...allRestartingCondition(view),
   ];
+}
+
+/** Only for pods with such a rule; without a generation, as upstream reports it. */
+function allRestartingCondition(view: ConditionsView): readonly PodCondition[] {
+  const { before, gates, nowMs, observed, phase, pod } = view;
+  if (!isRestartEnabled(pod, gates)) return [];
+  const isOver = isTerminalPhase(phase);
+  // differs from upstream: derived from the runtime alone, so that it cannot stay True if a step was not observed.
+  const isRestarting = !isOver && hasTrigger(pod, observed);
+  const verdict: Verdict = isRestarting
+    ? {
+        status: 'True',
+        reason: 'RestartAllContainersStarted',
+        message: 'container exited with restart policy rule',
+      }
+    : isOver
+      ? terminalVerdict(phase)
+      : truth(false);
+  const options = { before, generation: undefined, tracksGeneration: false, nowMs };
+  return [stampCondition(restartingCondition, verdict, options)];
 }
 
 /** Copied as reported: times and generation are the resize's, not the pod's. */
@@ -133,14 +159,23 @@ function truth(holds: boolean): Verdict {
   return { status: holds ? 'True' : 'False' };
 }
 
-/** A new sandbox is needed exactly when containers cannot be started in the current one. */
-function needsSandbox(pod: Pod, observed: ObservedPod | undefined): boolean {
-  const sandboxes = observed?.sandboxes ?? [];
+/** False exactly when containers cannot be started in the current sandbox, so that a new one is needed. */
+function sandboxVerdict({ observed, pod, sandboxReady }: ConditionsView): Verdict {
+  const message = sandboxReady ? undefined : sandboxFault(pod, observed?.sandboxes ?? []);
+  return message === undefined ? truth(true) : { status: 'False', reason: 'PodSandboxNotReady', message };
+}
+
+/** Upstream: PodSandboxChanged in pkg/kubelet/kuberuntime/util. */
+function sandboxFault(pod: Pod, sandboxes: readonly ObservedSandbox[]): string | undefined {
   const [newest] = sandboxes;
-  if (newest === undefined || !newest.ready || sandboxes.filter((sandbox) => sandbox.ready).length > 1)
-    return true;
+  if (newest === undefined) return 'no pod sandbox exists';
+  if (sandboxes.filter(({ ready }) => ready).length > 1)
+    return 'multiple pod sandboxes are ready and need to be reconciled';
+  if (!newest.ready) return 'pod sandbox is not ready';
   const hostNetwork = pod.spec?.hostNetwork === true;
-  return newest.hostNetwork !== hostNetwork || (!hostNetwork && newest.ips.length === 0);
+  if (newest.hostNetwork !== hostNetwork)
+    return 'network namespace mode changed and sandbox needs to be recreated';
+  return hostNetwork || newest.ips.length > 0 ? undefined : 'pod sandbox has no IP address';
 }
 
 /** The verdict for a terminal phase, independent of the containers. */
@@ -177,8 +212,12 @@ function gatesVerdict(view: ConditionsView): Verdict {
   return { status: 'False', reason: 'ReadinessGatesNotReady', message: complaints.join(', ') };
 }
 
+function isInitialized({ status, type }: PodCondition): boolean {
+  return type === 'Initialized' && status === 'True';
+}
+
 function initializedVerdict(view: ConditionsView): Verdict {
-  const { pod, statuses, phase } = view;
+  const { before, gates, pod, statuses, phase } = view;
   const initContainers = pod.spec?.initContainers ?? [];
   if (statuses.length === 0 && initContainers.length > 0) {
     return { status: 'False', reason: 'UnknownContainerStatuses' };
@@ -193,6 +232,8 @@ function initializedVerdict(view: ConditionsView): Verdict {
   if (phase === 'Succeeded' && unknown.length === 0) return { status: 'True', reason: 'PodCompleted' };
   if (anyRegularStarted(pod, statuses)) return truth(true);
   const message = listed(unknown, 'unknown', incomplete, 'incomplete');
+  // A pod that was initialized once stays so while its init containers run again.
+  if (gates.RestartAllContainersOnContainerExits && before.some(isInitialized)) return truth(true);
   return message === '' ? truth(true) : { status: 'False', reason: 'ContainersNotInitialized', message };
 }
 

@@ -21,7 +21,7 @@ export function enactedResources(
 ): ResourceRequirements {
   const running = observed.state === 'running';
   const before = running ? old?.resources : undefined;
-  const reported = running ? (observed.resources ?? {}) : {};
+  const reported = running ? (observed.resources ?? actuatedResources(actuated)) : {};
   return present<ResourceRequirements>({
     limits: enactedLimits(allocated?.limits, reported, before?.limits),
     requests: enactedRequests(
@@ -64,10 +64,25 @@ function enactedRequests(
     ...allocated,
     ...given('cpu', reported.cpuRequestMilli === undefined ? before?.cpu : cpu),
     // The kernel has no memory request, so the request last applied is reported.
-    ...(actuated === undefined || allocated?.memory === undefined
-      ? {}
-      : given('memory', actuated.requests?.memory ?? '0')),
+    ...given('memory', nonZero(actuated?.requests?.memory) ?? before?.memory),
   });
+}
+
+/** For a runtime that does not report resources. */
+function actuatedResources(actuated: ResourceRequirements | undefined): ObservedResources {
+  const { limits, requests } = actuated ?? {};
+  const milli = (text: string | undefined): bigint | undefined =>
+    nonZero(text) === undefined ? undefined : Quantity.fromJson(text ?? '0').milliValue();
+  const memory = nonZero(limits?.memory);
+  return present<ObservedResources>({
+    cpuLimitMilli: milli(limits?.cpu),
+    cpuRequestMilli: milli(requests?.cpu),
+    memoryLimitBytes: memory === undefined ? undefined : Quantity.fromJson(memory).value(),
+  });
+}
+
+function nonZero(text: string | undefined): string | undefined {
+  return text === undefined || Quantity.fromJson(text).isZero() ? undefined : text;
 }
 
 function enactedCpu(

@@ -61,7 +61,7 @@ export function observedStatus(
   return present<ContainerStatus>({
     name: spec.name,
     state: lost?.state ?? stateOf(observed, containerID),
-    lastState: {},
+    lastState: reportedEnd(old, containerID),
     ready: false,
     restartCount: lost?.restartCount ?? observed.restartCount,
     image: observed.image,
@@ -84,6 +84,15 @@ export function observedStatus(
     user: node.gates.SupplementalGroupsPolicy ? userOf(observed) : undefined,
     stopSignal: node.gates.ContainerStopSignals ? observed.stopSignal : undefined,
   });
+}
+
+/** The end last reported. An earlier container that the runtime still has replaces it. */
+function reportedEnd(old: ContainerStatus | undefined, containerID: string): ContainerState {
+  const terminated =
+    old?.containerID !== containerID && old?.state?.terminated !== undefined
+      ? old.state.terminated
+      : old?.lastState?.terminated;
+  return terminated === undefined ? {} : { terminated };
 }
 
 function userOf({ user }: ObservedContainer): ContainerUser | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, PodStatus } from '../api/k8s/types.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../api/k8s/types.ts';
 import { asContainerId } from '../api/pod/pod-ref.ts';
 import {
   container,
@@ -182,6 +182,61 @@ describe('container states', () => {
   ];
   for (const [name, fields, want] of cases) {
     test(name, () => expect(first(generate(fields))).toMatchObject(want));
+  }
+
+  const ended = (exitCode: number): object => ({ terminated: { exitCode } });
+  const lastStates: readonly (readonly [string, Partial<StatusInput>, object])[] = [
+    [
+      'restarted, and the container before was removed: its reported end',
+      {
+        observed: observedPod([running('c', { id: asContainerId('c-2') })]),
+        previous: before({ state: ended(3) }),
+      },
+      ended(3),
+    ],
+    [
+      'the container before still exists: its end, not the reported one',
+      {
+        observed: observedPod([running('c', { id: asContainerId('c-3') }), exited('c', 4)]),
+        previous: before({ state: ended(3) }),
+      },
+      ended(4),
+    ],
+    [
+      'the same container: the end of the one before is kept',
+      {
+        observed: observedPod([running('c')]),
+        previous: before({ state: { running: {} }, lastState: ended(5) }),
+      },
+      ended(5),
+    ],
+  ];
+  for (const [name, fields, want] of lastStates) {
+    test(name, () => expect(first(generate(fields)).lastState).toMatchObject(want));
+  }
+
+  const completed = { exitCode: 0, reason: 'Completed', startedAt: null, finishedAt: null };
+  const withInit = (fields: object): Pod => pod({ initContainers: [container('i', fields)] });
+  const removedInits: readonly (readonly [string, Partial<StatusInput>, object])[] = [
+    [
+      'removed, and a regular container exists: it has completed',
+      { pod: withInit({}), observed: observedPod([running('c')]) },
+      { state: { terminated: completed }, ready: true },
+    ],
+    [
+      'removed, and no regular container exists: it waits',
+      { pod: withInit({}), observed: observedPod() },
+      { state: { waiting: { reason: 'PodInitializing' } }, ready: false },
+    ],
+    [
+      'a removed sidecar waits, since it is started again',
+      { pod: withInit({ restartPolicy: 'Always' }), observed: observedPod([running('c')]) },
+      { state: { waiting: { reason: 'PodInitializing' } }, ready: false },
+    ],
+  ];
+  for (const [name, fields, want] of removedInits) {
+    test(`init container: ${name}`, () =>
+      expect(generate(fields).initContainerStatuses?.[0]).toMatchObject(want));
   }
 
   test('keeps reporting a container in state unknown as terminated', () => {
@@ -457,6 +512,7 @@ describe('resources of a container', () => {
     };
     expect(requests('running', { requests: { memory: '64Mi' } })).toEqual({ memory: '64Mi' });
     expect(requests('running', undefined)).toEqual({ memory: '128Mi' });
+    expect(requests('running', {})).toEqual({ memory: '128Mi' });
     expect(requests('exited', { requests: { memory: '64Mi' } })).toEqual({ memory: '128Mi' });
   });
 

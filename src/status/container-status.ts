@@ -6,7 +6,7 @@ import type { ObservedContainer } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { type ContainerId, formatContainerId, parseContainerId } from '../api/pod/pod-ref.ts';
 import { isSidecar, restartsAfter } from '../api/pod/restart-policy.ts';
-import { nonEmpty, present } from './api-fields.ts';
+import { nonEmpty, noTime, present } from './api-fields.ts';
 import {
   type ContainerSpec,
   lostState,
@@ -16,6 +16,10 @@ import {
   volumeMountStatuses,
 } from './container-state.ts';
 import { findContainerStatus } from './find-container-status.ts';
+import { afterRestart, isRemoved, removedForRestart } from './restart-all.ts';
+
+const unseenMessage =
+  'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally';
 
 type ContainerKind = 'app' | 'init' | 'ephemeral';
 
@@ -30,6 +34,11 @@ export interface ContainerView extends NodeView {
   readonly containers: readonly ObservedContainer[];
   readonly restartPolicy: string | undefined;
   readonly hasInitContainers: boolean;
+  /** A rule of the pod may restart all of its containers, and one does so now. */
+  readonly mayRestartAll: boolean;
+  readonly restartingAll: boolean;
+  /** A regular container was created. */
+  readonly hasRegularContainer: boolean;
   /** The pod is being terminated or deleted: no container will be started again. */
   readonly ending: boolean;
   /** The pod is terminating and not all of it has stopped: containers that exited meanwhile are reported with the last. */
@@ -47,7 +56,9 @@ export function containerStatuses(
 ): ContainerStatus[] {
   const statuses = specs.map((spec) => {
     const old = findContainerStatus(before, spec.name);
-    const status = withWaitingReason(view, kind, spec, currentStatus(view, spec, old));
+    const status =
+      completedUnseen(view, kind, spec, old) ??
+      withWaitingReason(view, kind, spec, currentStatus(view, spec, old));
     return kind === 'ephemeral' ? status : withReadiness(view, kind, spec, status, old);
   });
   return kind === 'init' ? statuses : statuses.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -65,9 +76,25 @@ function currentStatus(
   );
   if (newest === undefined) return missingStatus(view, spec, old);
   if (view.holding && newest.state === 'exited' && old !== undefined && ran(old, view, newest.id)) return old;
-  const status = observedStatus(spec, newest, old, view);
+  const observed = observedStatus(spec, newest, old, view);
+  const status = view.mayRestartAll
+    ? afterRestart(observed, replacedStatus(view, spec, observed, old))
+    : observed;
   if (earlier === undefined) return status;
   return { ...status, lastState: stateOf(earlier, formatContainerId(view.runtimeName, earlier.id)) };
+}
+
+/** The last status, as it would be had the removal of its container been reported before the next one was started. */
+function replacedStatus(
+  view: ContainerView,
+  spec: ContainerSpec,
+  { containerID }: ContainerStatus,
+  old: ContainerStatus | undefined,
+): ContainerStatus | undefined {
+  const before = old?.containerID;
+  if (!view.restartingAll || before === undefined || before === containerID || !isRemoved(old)) return old;
+  const exists = view.containers.some(({ id }) => formatContainerId(view.runtimeName, id) === before);
+  return exists ? old : removedForRestart(missingStatus(view, spec, undefined), old);
 }
 
 function ran(old: ContainerStatus, view: ContainerView, id: ContainerId): boolean {
@@ -80,6 +107,8 @@ function missingStatus(
   spec: ContainerSpec,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
+  if (view.restartingAll && isRemoved(old))
+    return removedForRestart(missingStatus(view, spec, undefined), old);
   // A terminated container stays terminated, also after it was garbage-collected.
   if (old?.state?.terminated !== undefined) return old;
   const lost = old?.state?.running !== undefined && old.lastState?.terminated === undefined;
@@ -94,6 +123,24 @@ function missingStatus(
     imageID: '',
     volumeMounts: volumeMountStatuses(spec.volumeMounts, view.supportsRecursiveReadOnly),
   });
+}
+
+/**
+ * An init container that the runtime no longer has, in a pod whose regular containers exist: it must have completed. A pod whose
+ * status is not stored, such as a static pod, would otherwise seem to wait for it forever.
+ */
+function completedUnseen(
+  view: ContainerView,
+  kind: ContainerKind,
+  spec: ContainerSpec,
+  old: ContainerStatus | undefined,
+): ContainerStatus | undefined {
+  if (kind !== 'init' || isSidecar(spec) || !view.hasRegularContainer || view.restartingAll) return undefined;
+  if (view.containers.some(({ name }) => name === spec.name)) return undefined;
+  const status = missingStatus(view, spec, old);
+  if (status.state?.waiting === undefined) return undefined;
+  const terminated = { exitCode: 0, reason: 'Completed', message: unseenMessage };
+  return { ...status, state: { terminated: { ...terminated, startedAt: noTime, finishedAt: noTime } } };
 }
 
 /** A container that failed to start is waiting, with the reason of its last attempt. */
@@ -123,8 +170,8 @@ function willStart(view: ContainerView, kind: ContainerKind, spec: ContainerSpec
   if (newest.state === 'running') return false;
   if (newest.state !== 'exited') return true;
   if (kind === 'init' && newest.exitCode === 0) return false;
-  const restarts = { podPolicy: view.restartPolicy, rules: view.gates.ContainerRestartRules };
-  return restartsAfter(restarts, spec, newest.exitCode);
+  const { ContainerRestartRules: rules, RestartAllContainersOnContainerExits: all } = view.gates;
+  return restartsAfter({ podPolicy: view.restartPolicy, rules, all }, spec, newest.exitCode);
 }
 
 function withReadiness(
@@ -137,7 +184,9 @@ function withReadiness(
   const started =
     status.state?.running !== undefined && probed(view, 'started', spec.startupProbe, status, old);
   if (kind === 'init' && !isSidecar(spec)) {
-    return { ...status, started, ready: status.state?.terminated?.exitCode === 0 };
+    // An init container that had completed stays ready until it runs again.
+    const kept = view.restartingAll && status.state?.waiting !== undefined && status.ready;
+    return { ...status, started, ready: kept || status.state?.terminated?.exitCode === 0 };
   }
   return { ...status, started, ready: started && probed(view, 'ready', spec.readinessProbe, status, old) };
 }

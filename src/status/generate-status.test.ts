@@ -61,6 +61,8 @@ test('generates the full status of a running static pod: no generation, fields i
         },
       ],
       qosClass: 'Burstable',
+      allocatedResources: { cpu: '100m' },
+      resources: { requests: { cpu: '100m' } },
     }),
   );
 });

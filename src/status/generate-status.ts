@@ -23,7 +23,9 @@ import { apiTime, nonEmpty, present } from './api-fields.ts';
 import { computeConditions, ownedConditions, sharedCondition, stampCondition } from './conditions.ts';
 import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
 import { computePhase } from './phase.ts';
+import { type CgroupReading, podResourceFields } from './pod-resources.ts';
 import { normalizeStatus } from './push/normalize-status.ts';
+import { isRestartEnabled, isRestartingAll } from './restart-all.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 import { terminatedStatus } from './terminate.ts';
 
@@ -47,6 +49,8 @@ export interface StatusInput {
   readonly resize?: ResizeConditions | undefined;
   /** The resources last applied to a container; undefined if not recorded. */
   readonly actuated?: (container: string) => ResourceRequirements | undefined;
+  /** The settings of the pod's cgroup as last read; undefined if never. */
+  readonly cgroup?: CgroupReading | undefined;
 }
 
 export function generatePodStatus(input: StatusInput): PodStatus {
@@ -66,6 +70,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
     conditions: computeConditions({
       pod,
       observed: input.observed,
+      sandboxReady: lifecycle.state === 'syncing' && lifecycle.sandboxReady === true,
       statuses: [...(containers.initContainerStatuses ?? []), ...(containers.containerStatuses ?? [])],
       phase,
       foreign: foreignConditions(input, old),
@@ -77,6 +82,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
     }),
     startTime: startTime(input, old),
     qosClass: podQosClass(pod),
+    ...podResourceFields(pod, old, input.cgroup, gates),
     ...containers,
   });
   return normalizeStatus(pod, ended ? terminatedStatus(pod, status) : status);
@@ -111,6 +117,9 @@ function allContainerStatuses(input: StatusInput, old: PodStatus, podIsTerminal:
     runtimeName: input.runtimeName,
     restartPolicy: spec?.restartPolicy,
     hasInitContainers: initContainers.length > 0,
+    mayRestartAll: isRestartEnabled(pod, gatesOf(input)),
+    restartingAll: isRestartEnabled(pod, gatesOf(input)) && isRestartingAll(pod, observed, old),
+    hasRegularContainer: hasRegularContainer(pod, observed),
     ending: lifecycle.state !== 'syncing' || pod.metadata?.deletionTimestamp !== undefined,
     holding: lifecycle.state === 'terminating' && !podIsTerminal,
     waiting: lifecycle.state === 'syncing' ? lifecycle.waiting : {},
@@ -151,12 +160,18 @@ function settledPhase(
     podIsTerminal,
     hasInitialized: hasActiveRegularContainer(pod, input.observed),
     restartRules: gatesOf(input).ContainerRestartRules,
+    restartAll: gatesOf(input).RestartAllContainersOnContainerExits,
   });
   if (!isTerminalPhase(phase) && old.phase !== undefined && isTerminalPhase(old.phase)) return old.phase;
   // No container of a terminated pod starts any more, so a Pending pod does not become Running.
   if (input.lifecycle.state === 'terminated' && phase === 'Running' && old.phase === 'Pending')
     return old.phase;
   return phase;
+}
+
+function hasRegularContainer(pod: Pod, observed: ObservedPod | undefined): boolean {
+  const names = new Set((pod.spec?.containers ?? []).map(({ name }) => name));
+  return observed?.containers.some((each) => names.has(each.name) && each.state !== 'unknown') === true;
 }
 
 /** Whether a regular container exists in the newest sandbox, and that sandbox is ready. */

@@ -1,9 +1,11 @@
 // Computes the phase of a pod from the statuses of its containers. Pure. Upstream: getPhase in pkg/kubelet/kubelet_pods.go.
-import type { Container, ContainerStatus, Pod } from '../api/k8s/types.ts';
+import type { Container, ContainerStateTerminated, ContainerStatus, Pod } from '../api/k8s/types.ts';
 import { isSidecar, restartsAfter } from '../api/pod/restart-policy.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
 import { findContainerStatus } from './find-container-status.ts';
+import { wasRestart } from './restart-all.ts';
 
+type Ended = Pick<ContainerStateTerminated, 'exitCode' | 'reason'>;
 type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
 interface PhaseView {
@@ -16,6 +18,8 @@ interface PhaseView {
   readonly hasInitialized: boolean;
   /** The gate ContainerRestartRules. */
   readonly restartRules: boolean;
+  /** The gate RestartAllContainersOnContainerExits. */
+  readonly restartAll?: boolean | undefined;
 }
 
 interface Tally {
@@ -31,8 +35,9 @@ interface Tally {
 export function computePhase(view: PhaseView): PodPhase {
   const spec = view.pod.spec;
   const initContainers = spec?.initContainers ?? [];
-  const restarts = (container: Container, exitCode: number): boolean =>
-    restartsAfter({ podPolicy: spec?.restartPolicy, rules: view.restartRules }, container, exitCode);
+  const policy = { podPolicy: spec?.restartPolicy, rules: view.restartRules, all: view.restartAll };
+  const restarts = (container: Container, ended: Ended): boolean =>
+    restartsAfter(policy, container, ended.exitCode) || (view.restartAll === true && wasRestart(ended));
   const init = tallyInit(view, restarts);
   const tally: Tally = { unknown: 0, running: 0, waiting: 0, stopped: 0, stoppedForGood: 0, succeeded: 0 };
   let pendingSidecars = 0;
@@ -40,8 +45,8 @@ export function computePhase(view: PhaseView): PodPhase {
     if (countSidecar(tally, findContainerStatus(view.statuses, sidecar.name))) pendingSidecars += 1;
   }
   for (const container of spec?.containers ?? [])
-    countApp(tally, findContainerStatus(view.statuses, container.name), (exitCode) =>
-      restarts(container, exitCode),
+    countApp(tally, findContainerStatus(view.statuses, container.name), (ended) =>
+      restarts(container, ended),
     );
 
   if (init.failed > 0) return 'Failed';
@@ -65,7 +70,7 @@ function phaseOfStopped(view: PhaseView, tally: Tally): PodPhase {
 /** Counts init containers that are pending or running, and those that failed and will not restart. */
 function tallyInit(
   view: PhaseView,
-  restarts: (container: Container, exitCode: number) => boolean,
+  restarts: (container: Container, ended: Ended) => boolean,
 ): { pending: number; failed: number } {
   let pending = 0;
   let failed = 0;
@@ -73,7 +78,7 @@ function tallyInit(
     const status = findContainerStatus(view.statuses, container.name);
     const ended = status?.state?.terminated ?? (status?.state?.waiting && status.lastState?.terminated);
     if (ended === undefined) pending += 1;
-    else if (ended.exitCode !== 0 && !restarts(container, ended.exitCode)) failed += 1;
+    else if (ended.exitCode !== 0 && !restarts(container, ended)) failed += 1;
   }
   return { pending, failed };
 }
@@ -102,13 +107,13 @@ function countSidecar(tally: Tally, status: ContainerStatus | undefined): boolea
 function countApp(
   tally: Tally,
   status: ContainerStatus | undefined,
-  restarts: (exitCode: number) => boolean,
+  restarts: (ended: Ended) => boolean,
 ): void {
   const ended = status?.state?.terminated ?? (status?.state?.waiting && status.lastState?.terminated);
   if (status?.state?.running !== undefined) tally.running += 1;
   else if (ended !== undefined) {
     tally.stopped += 1;
-    if (!restarts(ended.exitCode)) tally.stoppedForGood += 1;
+    if (!restarts(ended)) tally.stoppedForGood += 1;
     if (status?.state?.terminated?.exitCode === 0) tally.succeeded += 1;
   } else if (status?.state?.waiting === undefined) tally.unknown += 1;
   else tally.waiting += 1;

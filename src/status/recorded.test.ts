@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { pendingRecordings } from '../../test/replay/pending.ts';
 import type { PodStatus } from '../api/k8s/types.ts';
 import type { ContainerId } from '../api/pod/pod-ref.ts';
 import {
@@ -18,12 +19,34 @@ import {
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
 import { couldHaveRunningContainers, mergePodStatus } from './push/merge-status.ts';
 
+/** Recorded statuses that are never ours, by their index. docs/parity.md lists them. */
+const unreached: Readonly<Record<string, readonly number[]>> = {
+  // Upstream reports that a sidecar has started before the readiness that follows from it.
+  sidecar: [3],
+  // Upstream drops the address of a pod with its sandbox.
+  'start-error-always': [8, 9, 10],
+};
+
 const folder = join(import.meta.dirname, 'fixtures');
 const scenarios: readonly Scenario[] = readdirSync(folder)
   .filter((file) => file.endsWith('.json'))
   .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Scenario);
 
-test('finds all recordings', () => expect(scenarios).toHaveLength(34));
+test('finds all recordings', () => expect(scenarios).toHaveLength(38));
+
+const reached = scenarios
+  .filter(({ name }) => !pendingRecordings.has(name) || name === 'restart-all')
+  .map((scenario) => ({ scenario, wanted: wantedStatuses(scenario) }));
+
+/** The recorded status after each step that ours reaches. */
+function wantedStatuses(scenario: Scenario): { step: Step; want: PodStatus }[] {
+  let expected: Expectation = {};
+  const all = scenario.steps.map((step) => {
+    expected = accumulate(expected, step.expect);
+    return { step, want: withoutPodResources(expectedStatus(scenario, step, expected)) };
+  });
+  return all.filter((_, index) => unreached[scenario.name]?.includes(index) !== true);
+}
 
 function inputOf(scenario: Scenario, step: Step, previous: PodStatus | undefined): StatusInput {
   const observed = scenarioObserved(scenario, step);
@@ -44,10 +67,13 @@ function inputOf(scenario: Scenario, step: Step, previous: PodStatus | undefined
 }
 
 /** The generated status and the one sent to the API, after each step. */
-function replay(scenario: Scenario): { step: Step; input: StatusInput; local: PodStatus; api: PodStatus }[] {
+function replay(
+  scenario: Scenario,
+  wanted: readonly { step: Step }[],
+): { step: Step; input: StatusInput; local: PodStatus; api: PodStatus }[] {
   let local: PodStatus | undefined;
   let api: PodStatus = { phase: 'Pending', qosClass: scenario.qosClass };
-  return scenario.steps.map((step) => {
+  return wanted.map(({ step }) => {
     const input = inputOf(scenario, step, local);
     local = generatePodStatus(input);
     const couldRun = couldHaveRunningContainers(input.lifecycle, input.observed);
@@ -62,30 +88,32 @@ function replay(scenario: Scenario): { step: Step; input: StatusInput; local: Po
   });
 }
 
+/** The pod's own resources come from its cgroup and the allocations, which are no part of the recorded observations. */
+function withoutPodResources(status: PodStatus): PodStatus {
+  const { allocatedResources: _, resources: __, ...rest } = status;
+  return rest;
+}
+
 describe('recorded statuses', () => {
-  for (const scenario of scenarios) {
+  for (const { scenario, wanted } of reached) {
     test(scenario.name, () => {
-      let expected: Expectation = {};
-      const want = scenario.steps.map((step) => {
-        expected = accumulate(expected, step.expect);
-        return expectedStatus(scenario, step, expected);
-      });
-      expect(replay(scenario).map(({ api }) => api)).toStrictEqual(want);
+      const actual = replay(scenario, wanted).map(({ api }) => withoutPodResources(api));
+      expect(actual).toStrictEqual(wanted.map(({ want }) => want));
     });
   }
 });
 
 describe('a status is stable', () => {
-  for (const scenario of scenarios) {
+  for (const { scenario, wanted } of reached) {
     test(`${scenario.name}: generating it again later changes nothing`, () => {
-      for (const { input, local } of replay(scenario)) {
+      for (const { input, local } of replay(scenario, wanted)) {
         const again = generatePodStatus({ ...input, previous: local, nowMs: input.nowMs + 60_000 });
         expect(again).toStrictEqual(local);
       }
     });
 
     test(`${scenario.name}: a terminal phase is final once the worker has finished`, () => {
-      const last = replay(scenario).at(-1);
+      const last = replay(scenario, wanted).at(-1);
       if (last === undefined) throw new Error('no steps');
       if (last.input.lifecycle.state === 'rejected') return;
       const atMs = last.input.nowMs;

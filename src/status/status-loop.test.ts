@@ -58,7 +58,12 @@ function bench() {
         observed: { get: (key) => observed.get(key), changed: new Channel() },
         lifecycles: { get: (key) => lifecycles.get(key), changed: new Channel() },
         probes: { started: () => undefined, ready: () => undefined, changed: new Channel() },
-        resizes: { conditions: () => undefined, actuated: () => undefined, changed: new Channel() },
+        resizes: {
+          conditions: () => undefined,
+          actuated: () => undefined,
+          cgroup: () => undefined,
+          changed: new Channel(),
+        },
         apiPods: { mirror: () => undefined, mirrorChanged: new Channel() },
       },
       node,

@@ -21,6 +21,7 @@ import type { Logger } from '../base/log/log.ts';
 import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
 import { findMirror, staticPodsNamed } from './mirrors.ts';
+import type { CgroupReading } from './pod-resources.ts';
 import type { PodStatuses } from './pod-statuses.ts';
 import { illegalTransition } from './push/illegal-transition.ts';
 import { startFromReported, withReportedTimes } from './reported-times.ts';
@@ -41,6 +42,8 @@ export interface StatusNode {
 interface StatusResizes {
   conditions(uid: PodUid): ResizeConditions | undefined;
   actuated(uid: PodUid, container: string): ResourceRequirements | undefined;
+  /** The settings of the pod's cgroup as last read; undefined if never. */
+  cgroup(uid: PodUid): CgroupReading | undefined;
   readonly changed: Subscribable<PodUid>;
 }
 
@@ -185,6 +188,7 @@ export class StatusLoop implements Component {
       gates,
       resize: resizes.conditions(uid),
       actuated: (name: string) => resizes.actuated(uid, name),
+      cgroup: resizes.cgroup(uid),
     };
   }
 
@@ -222,7 +226,7 @@ export class StatusLoop implements Component {
     const status = generatePodStatus(input);
     if (isDeepStrictEqual(status, input.previous)) return;
     const before = input.previous ?? pod.status ?? {};
-    const revived = illegalTransition(pod, before, status, gates.ContainerRestartRules);
+    const revived = illegalTransition(pod, before, status, gates);
     if (revived !== undefined) {
       log.error('Refused to publish a pod status that restarts a finished container', {
         pod: podRef(pod),

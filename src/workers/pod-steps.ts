@@ -115,10 +115,13 @@ export class PodSteps {
     const record = this.#records.enter(uid, { state: 'syncing' });
     const refusal = record.admitted ? undefined : await this.#admit(uid, record, signal);
     if (refusal !== undefined) return await this.#reject(uid, refusal, true, signal);
-    this.#records.reportSyncing(uid, undefined, 'syncing the pod on the runtime');
+    const explain = 'syncing the pod on the runtime';
+    this.#records.reportSyncing(uid, undefined, explain);
     resizes?.check(uid);
+    const onSandboxReady = (): void =>
+      this.#records.reportSyncing(uid, undefined, explain, { sandboxReady: true });
     const result = await runtime
-      .sync({ pod: wanted.pod, seen: observed.get(uid), order: wanted.order, signal })
+      .sync({ pod: wanted.pod, seen: observed.get(uid), order: wanted.order, onSandboxReady, signal })
       .catch((err: unknown) => this.#inspectAfterFailure(uid, err, signal));
     if (result.resizeFailure !== undefined) resizes?.failed(uid, result.resizeFailure);
     try {
@@ -128,11 +131,15 @@ export class PodSteps {
       this.#records.reportSyncing(uid, result.waiting, explainWaiting(result.waiting));
     }
     if (result.resized === true) resizes?.check(uid);
-    if (result.failure !== undefined) throw result.failure;
+    const retryMs = result.retryInMs ?? Number.POSITIVE_INFINITY;
+    if (result.failure !== undefined) {
+      // A container in back-off starts on time, even if the retry of the failure comes later.
+      if (result.retryInMs !== undefined) this.#loop.wakeAfter(uid, retryMs);
+      throw result.failure;
+    }
     record.lastFailure = '';
     await this.#collect(uid, signal);
     const leftMs = activeMsLeft(wanted.pod, this.#records.activeMs(uid)) ?? Number.POSITIVE_INFINITY;
-    const retryMs = result.retryInMs ?? Number.POSITIVE_INFINITY;
     this.#loop.wakeAfter(uid, Math.min(retryMs, leftMs, settings.syncFrequencyMs));
     return false;
   }

@@ -39,6 +39,9 @@ class Scene {
   /** The results of the next inspections; the last one stays. */
   inspections: (ObservedPod | undefined)[] = [];
   failingSyncs = 0;
+  createsSandbox = false;
+  retryInMs: number | undefined;
+  failure: unknown;
   waiting: Awaited<ReturnType<Deps['sync']>>['waiting'] = {};
   admit: (pod: Pod, signal: AbortSignal) => Promise<{ reason: string; message: string } | undefined> =
     async () => undefined;
@@ -73,7 +76,10 @@ class Scene {
         answered: new Channel<void>(),
       },
       runtime: {
-        sync: async ({ pod, seen }) => await this.#sync(pod, seen),
+        sync: async ({ onSandboxReady, pod, seen }) => {
+          if (this.createsSandbox) onSandboxReady();
+          return await this.#sync(pod, seen);
+        },
         stopPod: async (_pod, _seen, _grace, why) => void this.done.push(`stop: ${why}`),
         cleanPod: async () => undefined,
         collectGarbage: async () => false,
@@ -127,7 +133,7 @@ class Scene {
   async #sync(_pod: Pod, seen: ObservedPod | undefined): ReturnType<Deps['sync']> {
     this.done.push(seen === undefined ? 'sync new pod' : 'sync existing pod');
     if (this.failingSyncs-- > 0) throw new KubeletError('internal', 'X', 'no room');
-    return { acted: true, waiting: this.waiting, retryInMs: undefined, failure: undefined };
+    return { acted: true, waiting: this.waiting, retryInMs: this.retryInMs, failure: this.failure };
   }
 }
 type Deps = ConstructorParameters<typeof PodWorkers>[0]['runtime'];
@@ -143,6 +149,45 @@ test('repeats a failed inspection before it acts on the runtime again', async ()
   expect(it.done.splice(0)).toEqual(['inspect']);
   await it.clock.advance(1_000);
   expect(it.done).toEqual(['inspect', 'sync existing pod', 'inspect']);
+});
+
+test('reports the sandbox that a sync has created until an inspection has seen it', async () => {
+  const it = new Scene();
+  it.createsSandbox = true;
+  it.failingInspections = 1;
+  it.inspections = [anObservedPod()];
+  const isReady = (): boolean => {
+    const published = it.lifecycles.get(uid);
+    return published?.state === 'syncing' && published.sandboxReady === true;
+  };
+  const reported: string[] = [];
+  it.lifecycles.changed.subscribe(() => reported.push(`${isReady()} after ${it.done.join(', ')}`));
+  await it.start();
+  await it.add(aPod());
+  expect(reported).toContain('true after ');
+  expect(isReady()).toBe(true);
+  it.createsSandbox = false;
+  await it.clock.advance(500);
+  expect(isReady()).toBe(false);
+});
+
+test('syncs when the shortest back-off ends, even if another container fails', async () => {
+  const it = new Scene();
+  it.inspections = [anObservedPod()];
+  it.failure = new KubeletError('internal', 'CreateContainerConfigError', 'no such secret');
+  await it.start();
+  await it.add(aPod());
+  // The retries of the failure are 8 s apart by now.
+  await it.clock.advance(8_000);
+  it.done.splice(0);
+  it.retryInMs = 3_000;
+  it.workers?.poke(uid);
+  await it.clock.advance(0);
+  expect(it.done.splice(0)).toEqual(['sync existing pod', 'inspect']);
+  await it.clock.advance(2_999);
+  expect(it.done).toEqual([]);
+  await it.clock.advance(1);
+  expect(it.done).toEqual(['sync existing pod', 'inspect']);
 });
 
 test('publishes waiting reasons after the inspection, even if that fails', async () => {

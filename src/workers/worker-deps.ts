@@ -67,6 +67,8 @@ interface WorkerRuntime {
     readonly pod: Pod;
     readonly seen: ObservedPod | undefined;
     readonly order: number;
+    /** Called when a sandbox was created, before its containers are. */
+    readonly onSandboxReady: () => void;
     readonly signal: AbortSignal;
   }): Promise<WorkerSync>;
   stopPod(

@@ -79,16 +79,20 @@ export class WorkerRecords {
     uid: PodUid,
     waiting: Readonly<Record<string, WaitingReason>> | undefined,
     explain: string,
+    { sandboxReady = false } = {},
   ): void {
     if (this.#stores.desired.get(uid) === undefined) return;
     const published = this.#stores.lifecycles.get(uid);
     const before = published?.state === 'syncing' ? published : undefined;
+    // As long as the inspection that would show the new sandbox fails.
+    const isUninspected = before?.sandboxReady === true && this.#records.get(uid)?.mustInspect === true;
     const explainSinceMs = before?.explain === explain ? before.explainSinceMs : this.#clock.now();
     this.report(uid, {
       state: 'syncing',
       waiting: waiting ?? before?.waiting ?? {},
       explain,
       explainSinceMs,
+      ...((sandboxReady || isUninspected) && { sandboxReady: true }),
     });
   }
 

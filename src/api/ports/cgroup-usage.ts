@@ -59,6 +59,21 @@ export interface DeviceIo {
   readonly writes: number;
 }
 
+/** What the kernel did to keep a cgroup within its memory. Zero where the kernel has no such figure. */
+export interface MemoryReclaim {
+  readonly dirtyBytes: number;
+  readonly writebackBytes: number;
+  readonly scannedPages: number;
+  readonly reclaimedPages: number;
+  /** Pages that were read again after their eviction. */
+  readonly refaultedFilePages: number;
+  readonly refaultedAnonymousPages: number;
+  /** How often memory.high throttled a task. */
+  readonly highEvents: number;
+  /** How often memory.max was reached. */
+  readonly maxEvents: number;
+}
+
 /** Further figures, for /metrics/cadvisor only. */
 export interface CgroupDetails {
   readonly createdAtMs: number;
@@ -80,6 +95,7 @@ export interface CgroupDetails {
   /** The kernel's value: memory plus swap on v1, swap only on v2. Infinity: no limit. */
   readonly rawSwapLimitBytes: number;
   readonly oomKills: number;
+  readonly reclaim: MemoryReclaim;
   readonly threads: number;
   /** 0: no limit. */
   readonly threadsMax: number;

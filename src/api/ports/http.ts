@@ -46,9 +46,22 @@ export interface HttpResponse {
   readonly body: string | Uint8Array | HttpStream;
 }
 
+/** The streams that a client of exec or attach requested. */
+export interface RemoteCommandStreams {
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  readonly tty: boolean;
+}
+
 /** Instead of a response: proxy the upgraded connection to the server at this URL. */
-interface ProxyAnswer {
+export interface ProxyAnswer {
   readonly proxyTo: string;
+  /**
+   * The client's WebSocket ends here: its channels are translated to the streams of exec or attach, or the SPDY that it tunnels is
+   * unwrapped. Undefined: the connection is proxied byte for byte.
+   */
+  readonly webSocket?: RemoteCommandStreams | 'tunnel';
 }
 
 export type HttpAnswer = HttpResponse | ProxyAnswer;

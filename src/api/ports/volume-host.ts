@@ -74,6 +74,15 @@ export interface SubPathRequest {
   readonly create: boolean;
 }
 
+export interface ReadFileRequest {
+  /** The host path of the volume. */
+  readonly volumePath: string;
+  /** Relative, without `..`. */
+  readonly path: string;
+  /** A larger file is rejected. */
+  readonly limitBytes: number;
+}
+
 export interface MountHelperRequest {
   readonly fsType: string;
   readonly source: string;
@@ -143,6 +152,8 @@ export interface VolumeHost {
   changeOwnership(request: OwnershipRequest, signal: AbortSignal): Promise<OwnershipResult>;
   /** Bind-mounts a sub-path of a volume, which cannot escape the volume, on the target. */
   bindSubPath(request: SubPathRequest, signal: AbortSignal): Promise<void>;
+  /** Reads a regular file of a volume; links must stay within the volume. Undefined if it does not exist. */
+  readFile(request: ReadFileRequest, signal: AbortSignal): Promise<Uint8Array | undefined>;
   /** Maps a raw block device into a pod. `invalid` if the path is not a block device. */
   mapDevice(device: string, map: DeviceMap, signal: AbortSignal): Promise<void>;
   /** Removes the mapping, if it exists. */

@@ -12,11 +12,21 @@ export function milliCpuToShares(milliCpu: bigint): bigint {
   return shares > maxShares ? maxShares : shares;
 }
 
+/** The smallest CPU request with these shares, except below the minimum of two. */
+export function sharesToMilliCpu(shares: bigint): bigint {
+  return shares < minShares ? 0n : (shares * 1000n + sharesPerCpu - 1n) / sharesPerCpu;
+}
+
 /** 0: no limit. */
 export function milliCpuToQuotaUs(milliCpu: bigint, periodUs: bigint): bigint {
   if (milliCpu === 0n) return 0n;
   const quota = (milliCpu * periodUs) / 1000n;
   return quota < minQuotaUs ? minQuotaUs : quota;
+}
+
+/** 0: no limit. */
+export function quotaToMilliCpu(quotaUs: bigint, periodUs: bigint): bigint {
+  return quotaUs <= 0n || periodUs <= 0n ? 0n : (quotaUs * 1000n) / periodUs;
 }
 
 /** The weight of cgroup v2, 1 to 10000. */

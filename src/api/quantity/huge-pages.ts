@@ -17,3 +17,10 @@ export function hugePageSizeName(bytes: bigint): string {
   }
   return `${size}${units[unit] ?? ''}`;
 }
+
+/** The memory of all pools. */
+export function hugePageBytes(
+  pools: readonly { readonly sizeBytes: bigint; readonly count: bigint }[],
+): number {
+  return Number(pools.reduce((sum, { count, sizeBytes }) => sum + count * sizeBytes, 0n));
+}

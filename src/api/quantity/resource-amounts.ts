@@ -39,6 +39,15 @@ export function addAmounts(first: ResourceAmounts, second: ResourceAmounts): Res
   return merge(first, second, (a, b) => a.add(b));
 }
 
+/** The amounts of the first less those of the second, at least zero. */
+export function subtractAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
+  const rest = [...first].map(([name, amount]): [string, Quantity] => {
+    const left = amount.sub(amountOf(second, name));
+    return [name, left.sign() < 0 ? Quantity.zero : left];
+  });
+  return new Map(rest);
+}
+
 /** The larger amount per resource. */
 export function maxAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
   return merge(first, second, maxQuantity);

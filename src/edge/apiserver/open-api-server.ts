@@ -89,7 +89,7 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
   };
 }
 
-/** `kubelet/v1.34.11 (linux/amd64) kubernetes/0123456`, the form of every Kubernetes component. */
+/** `kubelet/v1.37.0 (linux/amd64) kubernetes/0123456`, the form of every Kubernetes component. */
 export function userAgentOf(version: string, commit: string): string {
   const arch = process.arch === 'x64' ? 'amd64' : process.arch;
   return `kubelet/${version} (${process.platform}/${arch}) kubernetes/${commit.slice(0, 7) || 'unknown'}`;

@@ -15,7 +15,7 @@ const syncData = promisify(fdatasync);
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_TRUNC, O_WRONLY } = constants;
 const temporarySuffix = '.tmp';
 /** More than the allocations of any node need. A larger file was not written by the kubelet. */
-const limitBytes = 64 * 1024 * 1024;
+const defaultLimitBytes = 64 * 1024 * 1024;
 
 export const recordFiles = {
   /** Names in the directory; none if it does not exist. */
@@ -24,7 +24,7 @@ export const recordFiles = {
   },
 
   /** Undefined if it does not exist. */
-  async read(path: string): Promise<string | undefined> {
+  async read(path: string, limitBytes: number = defaultLimitBytes): Promise<string | undefined> {
     return await orMissing(() => readSmallFile(path, { limitBytes }), `cannot read ${path}`);
   },
 

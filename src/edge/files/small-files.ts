@@ -191,7 +191,8 @@ export async function readSmallFile(path: string, options: ReadOptions): Promise
   return (await readSmallBytes(path, options)).toString('utf8');
 }
 
-async function readSmallBytes(path: string, options: ReadOptions): Promise<Buffer> {
+/** As readSmallFile(), in bytes. */
+export async function readSmallBytes(path: string, options: ReadOptions): Promise<Buffer> {
   const { followLinks = false, limitBytes } = options;
   const fd = followLinks ? await openFile(path, O_RDONLY | O_NONBLOCK) : (await openRegular(path)).fd;
   try {

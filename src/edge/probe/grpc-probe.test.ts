@@ -73,7 +73,7 @@ describe('the response of the server', () => {
       callback(null, Buffer.from([8, 1]));
     });
     expect((await probe(port, { service: 'web' })).result).toBe('success');
-    expect(received).toBe('\n\u0003web by kube-probe/1.34');
+    expect(received).toBe('\n\u0003web by kube-probe/1.37');
   });
   test('fails for an unknown service', async () => {
     const port = await serve((_call, callback) =>

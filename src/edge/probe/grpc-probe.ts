@@ -1,10 +1,12 @@
 // Probes a server over the gRPC health protocol, v1. Upstream: pkg/probe/grpc. As there, every error is a failure of the server.
 // Invariants: settles by its timeout with the connection closed; the server may be hostile, so a connection carries a bounded
 // number of bytes and compressed messages are not decompressed.
+
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { rpcErrorText } from '../../api/cri/runtime.ts';
 import { formatDurationMs } from '../../api/k8s/duration.ts';
+import { kubernetesMinor } from '../../api/k8s/release.ts';
 import type { GrpcProbeRequest, ProbeAnswer } from '../../api/ports/probe-requests.ts';
 import { setDeadline } from '../../base/abort/set-deadline.ts';
 import { realClock } from '../../base/clock.ts';
@@ -16,7 +18,7 @@ import { joinHostPort } from './go-error.ts';
 
 const path = '/grpc.health.v1.Health/Check';
 const servingStatuses = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'] as const;
-const userAgent = 'kube-probe/1.34';
+const userAgent = `kube-probe/${kubernetesMinor}`;
 /** differs from upstream: there a message alone may have 4 MiB. An answer has some hundred bytes. */
 const totalBytes = 256 * 1024;
 /** The reconnection backoff of gRPC clients. */

@@ -5,6 +5,7 @@ import type {
   CgroupReader,
   CgroupUsage,
   DeviceIo,
+  MemoryReclaim,
   MemoryUsage,
 } from '../../api/ports/cgroup-usage.ts';
 import { type DiskNames, deviceIo } from './disk-names.ts';
@@ -61,6 +62,7 @@ export class CgroupReaderV1 implements CgroupReader {
       rawSwapLimitBytes:
         path === '/' ? this.#options.swapBytes : limit(memory('memory.memsw.limit_in_bytes')),
       oomKills: fieldOf(this.#text('memory', path, 'memory.oom_control') ?? '', 'oom_kill') ?? 0,
+      reclaim: reclaimOf(this.#text('memory', path, 'memory.stat') ?? ''),
       threads: this.#number('pids', path, 'pids.current') ?? 0,
       threadsMax: Number.isFinite(threadsMax) ? threadsMax : 0,
       io: this.#io(path),
@@ -162,6 +164,21 @@ export class CgroupReaderV1 implements CgroupReader {
     const directory = this.#directory(controller, path);
     return directory === undefined ? undefined : this.#files.text(`${directory}/${file}`);
   }
+}
+
+/** v1 has no figures on scanned pages and no memory.events. */
+// differs from upstream: includes descendants, and dirty pages, which upstream reads on v2 only.
+function reclaimOf(stat: string): MemoryReclaim {
+  return {
+    dirtyBytes: fieldOf(stat, 'total_dirty') ?? 0,
+    writebackBytes: fieldOf(stat, 'total_writeback') ?? 0,
+    scannedPages: 0,
+    reclaimedPages: 0,
+    refaultedFilePages: fieldOf(stat, 'total_workingset_refault_file') ?? 0,
+    refaultedAnonymousPages: fieldOf(stat, 'total_workingset_refault_anon') ?? 0,
+    highEvents: 0,
+    maxEvents: 0,
+  };
 }
 
 /** Parses lines of the form `8:0 Read 4096`. */

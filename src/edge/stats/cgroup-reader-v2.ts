@@ -5,6 +5,7 @@ import type {
   CgroupReader,
   CgroupUsage,
   DeviceIo,
+  MemoryReclaim,
   MemoryUsage,
 } from '../../api/ports/cgroup-usage.ts';
 import { weightToShares } from '../../api/quantity/cpu-shares.ts';
@@ -56,16 +57,18 @@ export class CgroupReaderV2 implements CgroupReader {
     const number = (file: string): number => this.#files.number(`${directory}/${file}`) ?? 0;
     const text = (file: string): string => this.#files.text(`${directory}/${file}`) ?? '';
     const events = text('memory.events');
+    const stat = text('memory.stat');
     const threadsMax = number('pids.max');
     return {
       createdAtMs,
       ...cpuDetails(text('cpu.stat'), text('cpu.max'), number('cpu.weight')),
       maxMemoryBytes: number('memory.peak'),
       memoryFailures: fieldOf(events, 'max') ?? 0,
-      kernelMemoryBytes: fieldOf(text('memory.stat'), 'kernel') ?? 0,
+      kernelMemoryBytes: fieldOf(stat, 'kernel') ?? 0,
       memoryReservationBytes: number('memory.min'),
       rawSwapLimitBytes: path === '/' ? this.#options.swapBytes : number('memory.swap.max'),
       oomKills: fieldOf(events, 'oom_kill') ?? 0,
+      reclaim: reclaimOf(stat, events),
       threads: number('pids.current'),
       threadsMax: Number.isFinite(threadsMax) ? threadsMax : 0,
       io: v2Io(text('io.stat'), this.#options.disks),
@@ -117,6 +120,19 @@ export class CgroupReaderV2 implements CgroupReader {
       swapLimitBytes: isRoot ? swapBytes : number('memory.swap.max'),
     };
   }
+}
+
+function reclaimOf(stat: string, events: string): MemoryReclaim {
+  return {
+    dirtyBytes: fieldOf(stat, 'file_dirty') ?? 0,
+    writebackBytes: fieldOf(stat, 'file_writeback') ?? 0,
+    scannedPages: fieldOf(stat, 'pgscan') ?? 0,
+    reclaimedPages: fieldOf(stat, 'pgsteal') ?? 0,
+    refaultedFilePages: fieldOf(stat, 'workingset_refault_file') ?? 0,
+    refaultedAnonymousPages: fieldOf(stat, 'workingset_refault_anon') ?? 0,
+    highEvents: fieldOf(events, 'high') ?? 0,
+    maxEvents: fieldOf(events, 'max') ?? 0,
+  };
 }
 
 /** `max` is `100000 100000`, or `max 100000` without a limit. */

@@ -58,7 +58,7 @@ describe('version 1', () => {
     'cpu/p/c/cpu.cfs_quota_us': '20000\n',
     'memory/p/c/memory.usage_in_bytes': '1000\n',
     'memory/p/c/memory.stat':
-      'cache 1\nrss 2\ninactive_file 3\npgfault 4\ntotal_cache 300\ntotal_rss 200\ntotal_mapped_file 60\ntotal_swap 10\ntotal_pgfault 8\ntotal_pgmajfault 1\ntotal_inactive_file 250\ntotal_active_file 50\n',
+      'cache 1\nrss 2\ninactive_file 3\npgfault 4\ntotal_cache 300\ntotal_rss 200\ntotal_mapped_file 60\ntotal_swap 10\ntotal_pgfault 8\ntotal_pgmajfault 1\ntotal_inactive_file 250\ntotal_active_file 50\ntotal_dirty 31\ntotal_writeback 32\ntotal_workingset_refault_anon 34\ntotal_workingset_refault_file 33\n',
     'memory/p/c/memory.limit_in_bytes': '4000\n',
     'memory/p/c/memory.memsw.limit_in_bytes': '5000\n',
     'memory/p/c/memory.soft_limit_in_bytes': '9223372036854771712\n',
@@ -120,6 +120,16 @@ describe('version 1', () => {
       memoryReservationBytes: Number.POSITIVE_INFINITY,
       rawSwapLimitBytes: 5000,
       oomKills: 3,
+      reclaim: {
+        dirtyBytes: 31,
+        writebackBytes: 32,
+        scannedPages: 0,
+        reclaimedPages: 0,
+        refaultedFilePages: 33,
+        refaultedAnonymousPages: 34,
+        highEvents: 0,
+        maxEvents: 0,
+      },
       threads: 11,
       threadsMax: 0,
       io: [
@@ -169,7 +179,7 @@ describe('version 1', () => {
 describe('version 2', () => {
   const reader = (): CgroupReaderV2 => new CgroupReaderV2({ ...common, root: dir, usedSwapBytes: () => 44 });
   const stat =
-    'anon 200\nfile 300\nkernel 77\nkernel_stack 5\nfile_mapped 60\ninactive_file 250\nactive_file 50\npgfault 8\npgmajfault 1\n';
+    'anon 200\nfile 300\nkernel 77\nkernel_stack 5\nfile_mapped 60\ninactive_file 250\nactive_file 50\npgfault 8\npgmajfault 1\nfile_dirty 31\nfile_writeback 32\nworkingset_refault_anon 34\nworkingset_refault_file 33\npgscan 35\npgscan_kswapd 1\npgsteal 36\n';
   const files = {
     'p/c/cpu.stat':
       'usage_usec 123\nuser_usec 70\nsystem_usec 50\nnr_periods 4\nnr_throttled 2\nthrottled_usec 9\nnr_bursts 8\nburst_usec 8\n',
@@ -182,7 +192,7 @@ describe('version 2', () => {
     'p/c/memory.peak': '2000\n',
     'p/c/memory.swap.current': '10\n',
     'p/c/memory.swap.max': '0\n',
-    'p/c/memory.events': 'low 0\nhigh 0\nmax 6\noom 4\noom_kill 3\noom_group_kill 1\n',
+    'p/c/memory.events': 'low 0\nhigh 37\nmax 6\noom 4\noom_kill 3\noom_group_kill 1\n',
     'p/c/pids.current': '11\n',
     'p/c/pids.max': '100\n',
     'p/c/cgroup.procs': '12\n',
@@ -235,6 +245,16 @@ describe('version 2', () => {
       memoryReservationBytes: 0,
       rawSwapLimitBytes: 0,
       oomKills: 3,
+      reclaim: {
+        dirtyBytes: 31,
+        writebackBytes: 32,
+        scannedPages: 35,
+        reclaimedPages: 36,
+        refaultedFilePages: 33,
+        refaultedAnonymousPages: 34,
+        highEvents: 37,
+        maxEvents: 6,
+      },
       threads: 11,
       threadsMax: 100,
       io: [

@@ -41,6 +41,14 @@ describe('sysctls', () => {
       expect(sysctlRejection(pod, settings)).toEqual(want);
     });
   }
+  test.each(['net.ipv4.tcp_slow_start_after_idle', 'net.ipv4.tcp_notsent_lowat'])(
+    '%s became safe in 1.37',
+    (name) => {
+      const pod = aPod({ securityContext: { sysctls: [{ name, value: '1' }] } });
+      expect(sysctlRejection(pod, { ...settings, kernelRelease: '4.15.0' })).toBeUndefined();
+      expect(sysctlRejection(pod, settings)).toEqual(forbidden(`"${name}" not allowlisted`));
+    },
+  );
   test('accepts a pod without sysctls', () => expect(sysctlRejection(aPod(), settings)).toBeUndefined());
 });
 

@@ -10,19 +10,43 @@ import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 
-/** By container name. */
-export type PodAllocation = ReadonlyMap<string, ResourceRequirements>;
+/** The resources of one pod. */
+export interface PodAllocation {
+  /** By container name. */
+  readonly containers: ReadonlyMap<string, ResourceRequirements>;
+  /** The pod's own resources; null if it has none, undefined in the entry of a kubelet that did not record them. */
+  readonly podLevel: ResourceRequirements | null | undefined;
+  /**
+   * The size limits of memory-backed emptyDir volumes, which only the Go kubelet with the gate
+   * InPlacePodVerticalScalingMemoryBackedVolumes records. Kept as they are, for the way back.
+   */
+  readonly volumeLimits?: Readonly<Record<string, string | null>> | undefined;
+}
 type PodAllocations = ReadonlyMap<PodUid, PodAllocation>;
 
 export function encodeAllocations(pods: PodAllocations): string {
-  const entries = sorted(pods).map(([uid, containers]) => {
-    const each = sorted(containers).map(
-      ([name, resources]) => `${goJsonString(name)}:${encodeRequirements(resources)}`,
-    );
-    return `${goJsonString(uid)}:{"ContainerResources":{${each.join(',')}}}`;
-  });
+  const entries = sorted(pods).map(([uid, pod]) => `${goJsonString(uid)}:{${encodePod(pod)}}`);
   const data = entries.length === 0 ? '{}' : `{"entries":{${entries.join(',')}}}`;
   return `{"data":${goJsonString(data)},"checksum":${checksumOf(data)}}`;
+}
+
+/** An entry of which only the containers are known keeps the form of v1.34, which has no other field. */
+function encodePod({ containers, podLevel, volumeLimits }: PodAllocation): string {
+  const each = sorted(containers).map(
+    ([name, resources]) => `${goJsonString(name)}:${encodeRequirements(resources)}`,
+  );
+  const known = `"ContainerResources":{${each.join(',')}}`;
+  if (podLevel === undefined) return known;
+  const pod = podLevel === null ? 'null' : encodeRequirements(podLevel);
+  return `${known},"PodLevelResources":${pod},"EmptyDirVolumeLimits":${encodeVolumes(volumeLimits)}`;
+}
+
+function encodeVolumes(limits: PodAllocation['volumeLimits']): string {
+  if (limits === undefined) return 'null';
+  const each = sorted(new Map(Object.entries(limits))).map(
+    ([name, limit]) => `${goJsonString(name)}:${limit === null ? 'null' : goJsonString(limit)}`,
+  );
+  return `{${each.join(',')}}`;
 }
 
 /** Throws `invalid` if the text is malformed or its checksum does not match. */
@@ -30,11 +54,23 @@ export function decodeAllocations(text: string): Map<PodUid, PodAllocation> {
   const { checksum, data } = object(parse(text));
   if (typeof data !== 'string' || checksum !== checksumOf(data)) throw invalid(corruptCheckpoint);
   const pods = Object.entries(object(object(parse(data))['entries'] ?? {}));
-  return new Map(
-    pods.map(([uid, entry]) => {
-      const containers = Object.entries(object(object(entry)['ContainerResources'] ?? {}));
-      return [asPodUid(uid), new Map(containers.map(([name, resources]) => [name, requirements(resources)]))];
-    }),
+  return new Map(pods.map(([uid, entry]) => [asPodUid(uid), decodePod(object(entry))]));
+}
+
+function decodePod(entry: Readonly<Record<string, unknown>>): PodAllocation {
+  const containers = Object.entries(object(entry['ContainerResources'] ?? {}));
+  const { EmptyDirVolumeLimits: volumes, PodLevelResources: podLevel } = entry;
+  return {
+    containers: new Map(containers.map(([name, resources]) => [name, requirements(resources)])),
+    podLevel: podLevel === undefined || podLevel === null ? podLevel : requirements(podLevel),
+    ...(volumes === undefined || volumes === null ? {} : { volumeLimits: sizes(volumes) }),
+  };
+}
+
+function sizes(value: unknown): Record<string, string | null> {
+  const limits = Object.entries(object(value));
+  return Object.fromEntries(
+    limits.map(([name, limit]) => [name, limit === null ? null : amount(name, limit)]),
   );
 }
 
@@ -84,11 +120,13 @@ function requirements(value: unknown): ResourceRequirements {
 }
 
 function amounts(value: unknown): ResourceList {
-  const read = Object.entries(object(value)).map(([name, amount]) => {
-    if (typeof amount !== 'string' && typeof amount !== 'number') throw invalid(`${name} is not a quantity`);
-    return [name, Quantity.fromJson(amount).toString()];
-  });
+  const read = Object.entries(object(value)).map(([name, each]) => [name, amount(name, each)]);
   return Object.fromEntries(read);
+}
+
+function amount(name: string, value: unknown): string {
+  if (typeof value !== 'string' && typeof value !== 'number') throw invalid(`${name} is not a quantity`);
+  return Quantity.fromJson(value).toString();
 }
 
 function parse(text: string): unknown {

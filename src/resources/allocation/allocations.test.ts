@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { aContainer, aPod } from '../../../test/builders/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { asPodUid } from '../../api/pod/pod-ref.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { Allocations } from './allocations.ts';
@@ -33,6 +34,7 @@ class Scene {
       },
       rootDir: '/root',
       enabled,
+      podLevel: true,
       clock: this.clock,
       log: silentLogger,
     });
@@ -178,7 +180,7 @@ test('removes a forgotten pod from both files', async () => {
   expect([...(await scene.start()).uids()]).toEqual([]);
 });
 
-test('allocates to sidecars but not to plain init containers', async () => {
+test('allocates to init containers, too', async () => {
   const allocations = await new Scene().start();
   const resources = { requests: { cpu: '1' } };
   const more = { requests: { cpu: '2' } };
@@ -191,7 +193,76 @@ test('allocates to sidecars but not to plain init containers', async () => {
     });
   allocations.allocate(podWith(resources));
   const allocated = allocations.podOf(podWith(more)).spec?.initContainers?.map((each) => each.resources);
-  expect(allocated).toEqual([more, resources]);
+  expect(allocated).toEqual([resources, resources]);
+});
+
+const sized = (cpu?: string) =>
+  aPod({ containers: [aContainer()], ...(cpu === undefined ? {} : { resources: { requests: { cpu } } }) });
+
+test('keeps pod-level resources, also when a pod has none at first, and across a restart', async () => {
+  const scene = new Scene();
+  const first = await scene.start();
+  first.allocate(sized('1'));
+  expect(first.podOf(sized('2')).spec?.resources).toEqual({ requests: { cpu: '1' } });
+  first.allocate(sized());
+  expect(first.podOf(sized('2')).spec).not.toHaveProperty('resources');
+  expect(first.podOf(sized('2')).spec).toEqual(sized().spec);
+  await first.saved();
+  const second = await scene.start();
+  expect(second.podOf(sized('2')).spec).not.toHaveProperty('resources');
+  expect(second.podOf(sized()).spec).toEqual(sized().spec);
+});
+
+test('takes over the files of v1.34 without losing a record or changing pod-level resources', async () => {
+  const scene = new Scene();
+  const data = '{"entries":{"uid-p":{"ContainerResources":{"c":{"requests":{"cpu":"1"}}}}}}';
+  const old = JSON.stringify({ data, checksum: fnv1a32(`(string)${data}`) });
+  scene.files.set(allocatedPath, old);
+  scene.files.set(actuatedPath, old);
+  const allocations = await scene.start();
+  const requested = aPod({
+    resources: { limits: { cpu: '4' } },
+    containers: [aContainer({ resources: { requests: { cpu: '2' } } })],
+  });
+  const allocated = allocations.podOf(requested);
+  expect([cpuOf(allocated), allocated.spec?.resources]).toEqual(['1', { limits: { cpu: '4' } }]);
+  expect(allocations.actuatedPodLevel(uid)).toBeUndefined();
+  allocations.allocate(allocated);
+  allocations.actuatePodLevel(uid, allocated.spec?.resources);
+  await allocations.saved();
+  for (const path of [allocatedPath, actuatedPath])
+    expect(JSON.parse(scene.files.get(path) ?? '')).toMatchObject({
+      data: '{"entries":{"uid-p":{"ContainerResources":{"c":{"requests":{"cpu":"1"}}},"PodLevelResources":{"limits":{"cpu":"4"}},"EmptyDirVolumeLimits":null}}}',
+    });
+});
+
+test('keeps the volume limits that a Go kubelet recorded', async () => {
+  const scene = new Scene();
+  const data =
+    '{"entries":{"uid-p":{"ContainerResources":{"c":{}},"PodLevelResources":null,"EmptyDirVolumeLimits":{"shm":"1Mi"}}}}';
+  const old = JSON.stringify({ data, checksum: fnv1a32(`(string)${data}`) });
+  scene.files.set(allocatedPath, old);
+  scene.files.set(actuatedPath, old);
+  const allocations = await scene.start();
+  allocations.allocate(sized('1'));
+  allocations.actuate(uid, 'c', { requests: { cpu: '1' } });
+  allocations.actuateNew(sized('1'));
+  await allocations.saved();
+  for (const path of [allocatedPath, actuatedPath])
+    expect(scene.files.get(path)).toContain('{\\"shm\\":\\"1Mi\\"}');
+});
+
+test("a pod's new cgroup stands for containers that have not started, and changes nothing that was recorded", async () => {
+  const allocations = await new Scene().start();
+  allocations.actuate(uid, 'c', { limits: { cpu: '1' } });
+  allocations.actuateNew(
+    aPod({ resources: { limits: { cpu: '2' } }, containers: [aContainer(), aContainer({ name: 'd' })] }),
+  );
+  expect([allocations.actuated(uid, 'c'), allocations.actuated(uid, 'd')]).toEqual([
+    { limits: { cpu: '1' } },
+    {},
+  ]);
+  expect(allocations.actuatedPodLevel(uid)).toEqual({ limits: { cpu: '2' } });
 });
 
 for (const path of [allocatedPath, actuatedPath])

@@ -22,6 +22,8 @@ interface AllocationsDeps {
   readonly rootDir: string;
   /** The gate InPlacePodVerticalScaling. Without it every pod has the resources of its spec, and nothing is written. */
   readonly enabled: boolean;
+  /** The gate InPlacePodLevelResourcesVerticalScaling. Without it pods have the pod-level resources of their spec. */
+  readonly podLevel: boolean;
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly log: Logger;
 }
@@ -66,14 +68,19 @@ export class Allocations implements Component, Store {
     if (allocation === undefined) return pod;
     const cached = this.#views.get(pod);
     if (cached?.allocation === allocation) return cached.pod;
-    const view = podWithAllocation(pod, allocation);
+    const view = podWithAllocation(pod, allocation, this.#deps);
     this.#views.set(pod, { allocation, pod: view });
     return view;
   }
 
   /** The resources that this container was last created or updated with; undefined if unknown. */
   actuated(uid: PodUid, container: string): ResourceRequirements | undefined {
-    return this.#actuated.get(uid)?.get(container);
+    return this.#actuated.get(uid)?.containers.get(container);
+  }
+
+  /** The pod-level resources that the pod's cgroup was last given: null for none, undefined if unknown. */
+  actuatedPodLevel(uid: PodUid): ResourceRequirements | null | undefined {
+    return this.#actuated.get(uid)?.podLevel;
   }
 
   /** Records that the pod was admitted or resized with the resources of this spec. */
@@ -81,7 +88,7 @@ export class Allocations implements Component, Store {
     if (!this.#deps.enabled) return;
     const uid = podUid(pod);
     const before = this.#allocated.get(uid);
-    const allocation = allocationOf(pod);
+    const allocation = allocationOf(pod, this.#deps, before);
     if (before !== undefined && sameAllocation(before, allocation)) return;
     this.#allocated.put(uid, allocation);
     this.changed.push(uid);
@@ -90,9 +97,33 @@ export class Allocations implements Component, Store {
   /** Records that the container was created or updated with these resources. */
   actuate(uid: PodUid, container: string, resources: ResourceRequirements): void {
     if (!this.#deps.enabled) return;
+    const before = this.#actuated.get(uid) ?? { containers: new Map(), podLevel: undefined };
+    const { containers } = before;
+    if (containers.has(container) && equalRequirements(containers.get(container), resources)) return;
+    this.#actuated.put(uid, { ...before, containers: new Map([...containers, [container, resources]]) });
+  }
+
+  /** Records that the pod's cgroup was given these pod-level resources. */
+  actuatePodLevel(uid: PodUid, resources: ResourceRequirements | undefined): void {
+    const { enabled, podLevel } = this.#deps;
+    if (!enabled || !podLevel) return;
+    const before = this.#actuated.get(uid) ?? { containers: new Map(), podLevel: undefined };
+    const after = { ...before, podLevel: resources ?? null };
+    if (!sameAllocation(before, after)) this.#actuated.put(uid, after);
+  }
+
+  /**
+   * Records that the pod's cgroup was created for this spec. Its containers count as given their resources, since a resize
+   * before their start needs only the cgroup to change.
+   */
+  actuateNew(pod: Pod): void {
+    if (!this.#deps.enabled) return;
+    const uid = podUid(pod);
     const before = this.#actuated.get(uid);
-    if (before?.has(container) && equalRequirements(before.get(container), resources)) return;
-    this.#actuated.put(uid, new Map([...(before ?? []), [container, resources]]));
+    const created = allocationOf(pod, this.#deps, before);
+    const containers = new Map([...created.containers, ...(before?.containers ?? [])]);
+    const after = { ...created, containers };
+    if (before === undefined || !sameAllocation(before, after)) this.#actuated.put(uid, after);
   }
 
   /** Resolves when everything recorded so far survives a kill of the kubelet. */
@@ -171,7 +202,14 @@ class AllocationTable {
 }
 
 function sameAllocation(a: PodAllocation, b: PodAllocation): boolean {
+  if (a.podLevel === undefined || b.podLevel === undefined) {
+    if (a.podLevel !== b.podLevel) return false;
+  } else if ((a.podLevel === null) !== (b.podLevel === null)) return false;
+  else if (!equalRequirements(a.podLevel ?? undefined, b.podLevel ?? undefined)) return false;
   return (
-    a.size === b.size && [...a].every(([name, each]) => b.has(name) && equalRequirements(each, b.get(name)))
+    a.containers.size === b.containers.size &&
+    [...a.containers].every(
+      ([name, each]) => b.containers.has(name) && equalRequirements(each, b.containers.get(name)),
+    )
   );
 }

@@ -2,19 +2,17 @@ import { expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import { asPodUid } from '../../api/pod/pod-ref.ts';
-import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import { findInfeasibility, increasesRequests, isResized, type ResizeRules } from './decide-resize.ts';
 import { orderPending, type PendingResize } from './pending-order.ts';
 import { requestedResizes } from './requested-resizes.ts';
 
-const gi = 1024n ** 3n;
 const rules: ResizeRules = {
   cpusArePinned: false,
   memoryIsPinned: false,
   podLevelResources: true,
+  podLevelResizes: true,
   maySwap: () => false,
 };
-const allocatable = parseAmounts({ cpu: '2', memory: '4Gi' });
 
 /** `1/2 1Gi/2Gi`: request and limit of CPU, then of memory. */
 function pod(amounts: string, over: PodOver = {}, container: Partial<Container> = {}): Pod {
@@ -41,32 +39,13 @@ const cases: readonly (readonly [
 ])[] = [
   ['feasible: fits the node', pod('2/2 4Gi/4Gi'), guaranteed, {}, undefined],
   [
-    'infeasible: a static pod',
-    pod('2/2 1Gi/1Gi', staticPod),
-    pod('1/1 1Gi/1Gi', staticPod),
-    {},
-    ['In-place resize of static-pods is not supported', 'static_pod'],
-  ],
-  [
-    'infeasible: more CPU than allocatable',
-    pod('2001m/3 1Gi/1Gi'),
+    'feasible for admission to decide: more than the node has',
+    pod('64/64 1Gi/1Gi'),
     guaranteed,
     {},
-    [
-      "Node didn't have enough capacity: cpu, requested: 2001, capacity: 2000",
-      'insufficient_node_allocatable',
-    ],
+    undefined,
   ],
-  [
-    'infeasible: more CPU and memory than allocatable, memory is named',
-    pod('3/3 5Gi/5Gi'),
-    guaranteed,
-    {},
-    [
-      `Node didn't have enough capacity: memory, requested: ${5n * gi}, capacity: ${4n * gi}`,
-      'insufficient_node_allocatable',
-    ],
-  ],
+  ['feasible: a static pod', pod('2/2 1Gi/1Gi', staticPod), pod('1/1 1Gi/1Gi', staticPod), {}, undefined],
   [
     'infeasible: exclusive CPUs',
     pod('2/2 1Gi/1Gi'),
@@ -119,7 +98,7 @@ const cases: readonly (readonly [
 ];
 for (const [name, requested, allocated, over, want] of cases)
   test(`findInfeasibility: ${name}`, () => {
-    const found = findInfeasibility(requested, allocated, allocatable, { ...rules, ...over });
+    const found = findInfeasibility(requested, allocated, { ...rules, ...over });
     expect(found && [found.message, found.detail]).toEqual(want);
   });
 
@@ -135,7 +114,8 @@ test('detects increased requests, and whether the resources differ at all', () =
   expect([
     isResized(pod('1000m/1 1024Mi/1Gi'), guaranteed),
     isResized(pod('1/2 1Gi/1Gi'), guaranteed),
-  ]).toEqual([false, true]);
+    isResized(pod('1/1 1Gi/1Gi', { resources: { limits: { cpu: '2' } } }), guaranteed),
+  ]).toEqual([false, true, true]);
 });
 
 const waiting = (name: string, over: Partial<PendingResize> = {}): PendingResize => ({

@@ -1,12 +1,11 @@
 // Decides whether a resize can ever succeed on this node. Whether there is room right now is decided by admission. Pure;
 // reasons, messages and details are upstream's.
-// Upstream: handlePodResourcesResize, disallowResizeForSwappableContainers and canResizePod in pkg/kubelet/allocation.
+// Upstream: the resize admit handler in pkg/kubelet/allocation/handlers.go.
 import type { Container, Pod } from '../../api/k8s/types.ts';
-import { initAndRegularContainers, longRunningContainers } from '../../api/pod/find-container.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
 import { equalRequirements, resizeAmounts } from '../../api/pod/resize.ts';
 import { podRequests } from '../../api/pod/resources.ts';
-import { isStaticPod } from '../../api/ports/pod-source.ts';
 import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
 export interface ResizeRules {
@@ -16,6 +15,8 @@ export interface ResizeRules {
   readonly memoryIsPinned: boolean;
   /** The gate PodLevelResources. */
   readonly podLevelResources: boolean;
+  /** The gate InPlacePodLevelResourcesVerticalScaling. */
+  readonly podLevelResizes: boolean;
   /** Whether this container may use swap. Its swap limit depends on its memory request. */
   readonly maySwap: (pod: Pod, container: Container) => boolean;
 }
@@ -27,20 +28,12 @@ interface Infeasible {
 }
 
 /** `pod` has the requested resources, `allocated` the current ones. Undefined if the resize is feasible. */
-export function findInfeasibility(
-  pod: Pod,
-  allocated: Pod,
-  allocatable: ResourceAmounts,
-  rules: ResizeRules,
-): Infeasible | undefined {
-  if (isStaticPod(pod)) {
-    return { message: 'In-place resize of static-pods is not supported', detail: 'static_pod' };
-  }
+export function findInfeasibility(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | undefined {
   if (resizesSwap(pod, allocated, rules)) {
     const message = 'In-place resize of containers with swap is not supported.';
     return { message, detail: 'swap_limitation' };
   }
-  return findPinned(pod, allocated, rules) ?? findExcess(pod, allocatable, rules);
+  return findPinned(pod, allocated, rules);
 }
 
 function resizesSwap(pod: Pod, allocated: Pod, { maySwap }: ResizeRules): boolean {
@@ -68,11 +61,11 @@ function findPinned(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | 
     { on: rules.cpusArePinned, of: 'cpuRequestMilli', name: 'CPU', policy: 'static', key: 'cpu' },
     { on: rules.memoryIsPinned, of: 'memoryRequestBytes', name: 'Memory', policy: 'Static', key: 'memory' },
   ] as const;
-  const before = longRunningContainers(allocated);
+  const before = initAndRegularContainers(allocated);
   const found = managers.find(
     ({ on, of }) =>
       on &&
-      longRunningContainers(pod).some(({ name, resources }) => {
+      initAndRegularContainers(pod).some(({ name, resources }) => {
         const old = before.find((each) => each.name === name);
         return resizeAmounts(resources)[of] !== resizeAmounts(old?.resources)[of];
       }),
@@ -81,24 +74,6 @@ function findPinned(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | 
   return {
     message: `Resize is infeasible for Guaranteed Pods alongside ${found.name} Manager policy "${found.policy}"`,
     detail: `guaranteed_pod_${found.key}_manager_static_policy`,
-  };
-}
-
-function findExcess(pod: Pod, allocatable: ResourceAmounts, rules: ResizeRules): Infeasible | undefined {
-  const requests = requestsOf(pod, rules);
-  const requested = {
-    memory: amountOf(requests, 'memory').value(),
-    cpu: amountOf(requests, 'cpu').milliValue(),
-  };
-  const capacity = {
-    memory: amountOf(allocatable, 'memory').value(),
-    cpu: amountOf(allocatable, 'cpu').milliValue(),
-  };
-  const short = (['memory', 'cpu'] as const).find((resource) => requested[resource] > capacity[resource]);
-  if (short === undefined) return undefined;
-  return {
-    message: `Node didn't have enough capacity: ${short}, requested: ${requested[short]}, capacity: ${capacity[short]}`,
-    detail: 'insufficient_node_allocatable',
   };
 }
 
@@ -114,6 +89,7 @@ export function increasesRequests(
 
 export function isResized(pod: Pod, allocated: Pod): boolean {
   const before = initAndRegularContainers(allocated);
+  if (!equalRequirements(pod.spec?.resources, allocated.spec?.resources)) return true;
   return initAndRegularContainers(pod).some(({ name, resources }) => {
     const old = before.find((each) => each.name === name);
     return !equalRequirements(resources, old?.resources);

@@ -16,6 +16,11 @@ interface ConditionUpdate {
   readonly generation: number;
 }
 
+interface ChangedCondition {
+  readonly generation: number;
+  readonly changed: boolean;
+}
+
 export class PodResizeConditions implements Store {
   readonly storeName = 'PodResizeConditions';
   readonly writer = 'pod-resizes';
@@ -53,9 +58,11 @@ export class PodResizeConditions implements Store {
     this.#put(podUid(pod), { ...(pending && { pending }), ...(inProgress && { inProgress }) });
   }
 
-  setPending(uid: PodUid, update: ConditionUpdate): void {
+  /** Returns whether the reason or the generation is new, which is worth an event. */
+  setPending(uid: PodUid, update: ConditionUpdate): boolean {
     const before = this.#pods.get(uid);
     this.#put(uid, { ...before, pending: this.#next(before?.pending, update) });
+    return before?.pending?.reason !== update.reason || before.pending.generation !== update.generation;
   }
 
   clearPending(uid: PodUid): void {
@@ -69,20 +76,21 @@ export class PodResizeConditions implements Store {
   }
 
   /** Keeps the generation of the spec with which the resize began. An empty reason keeps the last one. */
-  setInProgress(uid: PodUid, update: ConditionUpdate): void {
+  setInProgress(uid: PodUid, update: ConditionUpdate): ChangedCondition {
     const before = this.#pods.get(uid);
     const old = before?.inProgress;
     const latest = update.reason === '' && update.message === '' && old !== undefined ? old : update;
     const generation = old?.generation ?? update.generation;
     this.#put(uid, { ...before, inProgress: this.#next(old, { ...latest, generation }) });
+    return { generation, changed: old?.reason !== latest.reason || old.message !== latest.message };
   }
 
-  /** Returns whether the condition was set. */
-  clearInProgress(uid: PodUid): boolean {
+  /** Returns the generation of the condition; undefined if it was not set. */
+  clearInProgress(uid: PodUid): number | undefined {
     const { inProgress, ...rest } = this.#pods.get(uid) ?? {};
-    if (inProgress === undefined) return false;
+    if (inProgress === undefined) return undefined;
     this.#put(uid, rest);
-    return true;
+    return inProgress.generation;
   }
 
   forget(uid: PodUid): void {

@@ -10,7 +10,6 @@ import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../../api/pod/pod-ref.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
 import type { EventSink } from '../../api/ports/events.ts';
-import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -25,10 +24,17 @@ import { orderPending } from './pending-order.ts';
 import type { PodResizeConditions } from './pod-resize-conditions.ts';
 import { PodUsage } from './pod-usage.ts';
 import { type RequestedResize, requestedResizes } from './requested-resizes.ts';
-import { alreadySized, completionMessage, isInProgress } from './resize-progress.ts';
+import { resizeCompleted, resizeFailed, resizePending, resizeStarted } from './resize-events.ts';
+import { alreadySized, isInProgress } from './resize-progress.ts';
 
 /** What triggered the retry of a pending resize, as the metric names it. */
-type RetryTrigger = 'pod_resized' | 'pod_updated' | 'pods_added' | 'pods_removed' | 'periodic_retry';
+type RetryTrigger =
+  | 'pod_resized'
+  | 'pod_updated'
+  | 'pods_added'
+  | 'pods_removed'
+  | 'pod_terminated'
+  | 'periodic_retry';
 
 interface ResizeAdmission {
   /** The pod as this process admitted it; undefined if it has not. */
@@ -36,7 +42,10 @@ interface ResizeAdmission {
   /** Announces every pod that was admitted. */
   readonly changed: Subscribable<PodUid>;
   /** Undefined if the node has room for the resized pod, possibly after preempting others. */
-  resize(pod: Pod, signal: AbortSignal): Promise<{ readonly message: string } | undefined>;
+  resize(
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<{ readonly reason: string; readonly message: string } | undefined>;
 }
 
 interface ResizeCounts {
@@ -64,7 +73,7 @@ interface ResizeStores {
 interface PodResizesDeps {
   readonly stores: ResizeStores;
   readonly admission: ResizeAdmission;
-  readonly node: { readonly allocatable: () => ResourceAmounts; readonly rules: ResizeRules };
+  readonly rules: ResizeRules;
   readonly report: { readonly counts: ResizeCounts; readonly events: EventSink; readonly log: Logger };
   readonly clock: Clock;
 }
@@ -86,7 +95,7 @@ export class PodResizes implements Component {
 
   constructor(deps: PodResizesDeps) {
     this.#deps = deps;
-    this.#usage = new PodUsage(deps.stores, deps.node.rules);
+    this.#usage = new PodUsage(deps.stores, deps.rules);
     this.#queue = new KeyedQueue<'retry'>({
       clock: deps.clock,
       parallel: 1,
@@ -146,27 +155,37 @@ export class PodResizes implements Component {
   /** Called before and after every sync. Updates the in-progress condition from the resources of the running containers. */
   check(uid: PodUid): void {
     const { allocations, conditions, desired, observed } = this.#deps.stores;
-    const { report } = this.#deps;
+    const { report, rules } = this.#deps;
     const requested = desired.get(uid)?.pod;
     if (requested === undefined || !allocations.has(uid)) return;
     const pod = allocations.podOf(requested);
     const current = observed.get(uid);
-    const actuated = (name: string) => allocations.actuated(uid, name);
+    const actuated = {
+      container: (name: string) => allocations.actuated(uid, name),
+      podLevel: rules.podLevelResizes ? { actuated: allocations.actuatedPodLevel(uid) } : undefined,
+    };
     for (const { name, resources } of alreadySized(pod, current, actuated))
       allocations.actuate(uid, name, resources ?? {});
     if (isInProgress(pod, current, actuated)) {
       conditions.setInProgress(uid, { reason: '', message: '', generation: pod.metadata?.generation ?? 0 });
-    } else if (conditions.clearInProgress(uid)) {
-      report.events.pod(pod, { type: 'Normal', reason: 'ResizeCompleted', message: completionMessage(pod) });
-      report.log.info('Pod resized', { pod: podRef(pod), podUID: uid });
-      this.#retry('pod_resized');
+      return;
     }
+    const generation = conditions.clearInProgress(uid);
+    if (generation === undefined) return;
+    report.events.pod(pod, resizeCompleted(pod, generation));
+    report.log.info('Pod resized', { pod: podRef(pod), podUID: uid });
+    this.#retry('pod_resized');
   }
 
   /** Reports a failed attempt to apply a resize. The pod's worker retries it. */
   failed(uid: PodUid, message: string): void {
-    const generation = this.#deps.stores.desired.get(uid)?.pod.metadata?.generation ?? 0;
-    this.#deps.stores.conditions.setInProgress(uid, { reason: 'Error', message, generation });
+    const { allocations, conditions, desired } = this.#deps.stores;
+    const requested = desired.get(uid)?.pod;
+    if (requested === undefined) return;
+    const update = { reason: 'Error', message, generation: requested.metadata?.generation ?? 0 };
+    const { changed, generation } = conditions.setInProgress(uid, update);
+    const pod = allocations.podOf(requested);
+    if (changed) this.#deps.report.events.pod(pod, resizeFailed(pod, generation, message));
   }
 
   async #drain(signal: AbortSignal): Promise<void> {
@@ -193,9 +212,8 @@ export class PodResizes implements Component {
       conditions.backfill(pod);
       return;
     }
-    const requested = requestedResizes(before, pod);
-    if (requested.length === 0) return;
-    for (const each of requested) report.counts.requested(each);
+    for (const each of requestedResizes(before, pod)) report.counts.requested(each);
+    if (!isResized(pod, before)) return;
     if (allocations.podOf(pod) === pod) {
       // The resize was withdrawn before it was granted.
       this.#pending.delete(uid);
@@ -214,8 +232,8 @@ export class PodResizes implements Component {
     this.#pending.delete(uid);
     if (lifecycle === undefined && (this.#removed.delete(uid) || desired.get(uid) === undefined))
       allocations.forget(uid);
-    // differs from upstream: a terminated pod triggers a retry at once, not only when its object is deleted.
-    this.#retry('pods_removed');
+    // differs from upstream: at once, not only when the API server reports the terminal phase.
+    this.#retry('pod_terminated');
   }
 
   #retry(trigger: RetryTrigger): void {
@@ -238,13 +256,13 @@ export class PodResizes implements Component {
 
   #describePending() {
     const { allocations, conditions, desired } = this.#deps.stores;
-    const { node } = this.#deps;
+    const { rules } = this.#deps;
     return [...this.#pending].flatMap((uid) => {
       const pod = desired.get(uid)?.pod;
       if (pod === undefined) return [];
       return {
         uid,
-        increasesRequests: increasesRequests(pod, allocations.podOf(pod), node.rules),
+        increasesRequests: increasesRequests(pod, allocations.podOf(pod), rules),
         priority: pod.spec?.priority ?? 0,
         guaranteed: podQosClass(pod) === 'Guaranteed',
         sinceMs: conditions.get(uid)?.pending?.sinceMs,
@@ -254,7 +272,7 @@ export class PodResizes implements Component {
 
   async #tryOne(uid: PodUid, trigger: RetryTrigger, signal: AbortSignal): Promise<void> {
     const { allocations, conditions, desired } = this.#deps.stores;
-    const { admission, node, report } = this.#deps;
+    const { admission, report, rules } = this.#deps;
     const pod = desired.get(uid)?.pod;
     // The admission of the pod wakes this loop again.
     if (pod === undefined || admission.admittedPod(uid) === undefined) return;
@@ -264,14 +282,11 @@ export class PodResizes implements Component {
       return;
     }
     const generation = pod.metadata?.generation ?? 0;
-    const infeasible = findInfeasibility(pod, allocated, node.allocatable(), node.rules);
+    const infeasible = findInfeasibility(pod, allocated, rules);
     if (infeasible !== undefined) {
       report.counts.infeasible(infeasible.detail);
       this.#pending.delete(uid);
-      conditions.setPending(uid, { reason: 'Infeasible', message: infeasible.message, generation });
-      report.log
-        .v(3)
-        .info('Resize is infeasible', { pod: podRef(pod), podUID: uid, reason: infeasible.message });
+      this.#setPending(uid, pod, { reason: 'Infeasible', message: infeasible.message });
       return;
     }
     const rejection = await admission.resize(pod, signal);
@@ -279,8 +294,7 @@ export class PodResizes implements Component {
     // The spec may have changed while other pods were preempted. Then this answer is obsolete.
     if (!isStillRequested(pod, desired.get(uid)?.pod)) return;
     if (rejection !== undefined) {
-      conditions.setPending(uid, { reason: 'Deferred', message: rejection.message, generation });
-      report.log.v(3).info('Resize deferred', { pod: podRef(pod), podUID: uid, reason: rejection.message });
+      this.#setPending(uid, pod, rejection);
       return;
     }
     if (conditions.isDeferred(uid)) report.counts.acceptedAfterWait(trigger);
@@ -288,6 +302,18 @@ export class PodResizes implements Component {
     conditions.begin(uid, generation);
     report.log.info('Resize granted', { pod: podRef(pod), podUID: uid });
     allocations.allocate(pod);
+    report.events.pod(pod, resizeStarted(pod, generation));
+  }
+
+  /** Every reason but Infeasible defers the resize. */
+  #setPending(uid: PodUid, pod: Pod, why: { readonly reason: string; readonly message: string }): void {
+    const { report, stores } = this.#deps;
+    const { message } = why;
+    const generation = pod.metadata?.generation ?? 0;
+    const reason = why.reason === 'Infeasible' ? why.reason : 'Deferred';
+    const isNew = stores.conditions.setPending(uid, { reason, message, generation });
+    if (isNew) report.events.pod(pod, resizePending(pod, generation, why.reason, message));
+    report.log.v(3).info('Resize is pending', { pod: podRef(pod), podUID: uid, reason, cause: message });
   }
 
   #settle(uid: PodUid): void {

@@ -1,7 +1,7 @@
 // The requested changes of resources per container, as the metric counts them. Pure.
 // Upstream: recordContainerResizeOperations in pkg/kubelet/kubelet.go.
 import type { Pod } from '../../api/k8s/types.ts';
-import { longRunningContainers } from '../../api/pod/find-container.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { resizeAmounts } from '../../api/pod/resize.ts';
 
 export interface RequestedResize {
@@ -18,8 +18,8 @@ const parts = [
 ] as const;
 
 export function requestedResizes(before: Pod, after: Pod): readonly RequestedResize[] {
-  const now = longRunningContainers(after);
-  return longRunningContainers(before).flatMap(({ name, resources }) => {
+  const now = initAndRegularContainers(after);
+  return initAndRegularContainers(before).flatMap(({ name, resources }) => {
     const container = now.find((each) => each.name === name);
     if (container === undefined) return [];
     const [old, updated] = [resizeAmounts(resources), resizeAmounts(container.resources)] as const;

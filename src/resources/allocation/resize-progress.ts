@@ -1,21 +1,47 @@
-// Whether a pod's running containers have their allocated resources, and the message of a completed resize. Pure.
-// Upstream: isPodResizeInProgress and podResizeCompletionMsg in pkg/kubelet/allocation.
+// Whether a pod's cgroup and running containers have their allocated resources. Pure.
+// Upstream: IsPodResizeInProgress in kuberuntime_manager.go.
 
-import { goJsonString } from '../../api/k8s/go-json.ts';
 import type { Container, Pod, ResourceRequirements } from '../../api/k8s/types.ts';
-import { longRunningContainers } from '../../api/pod/find-container.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { latestContainer, type ObservedPod, type ObservedResources } from '../../api/pod/observed.ts';
-import { resizeAmounts, sameResizeAmounts } from '../../api/pod/resize.ts';
+import { resizeAmounts, sameResizeAmounts, withPodLimits } from '../../api/pod/resize.ts';
 import { milliCpuToShares } from '../../api/quantity/cpu-shares.ts';
-import { encodeRequirements } from './allocation-checkpoint.ts';
 
-type Actuated = (container: string) => ResourceRequirements | undefined;
+/** What was last applied. */
+interface Actuated {
+  /** Undefined if unknown. */
+  container(name: string): ResourceRequirements | undefined;
+  /** Null for none, undefined if unknown. Absent if pod-level resources are not resized in place. */
+  readonly podLevel?: { readonly actuated: ResourceRequirements | null | undefined } | undefined;
+}
 
 /** Containers that do not run get their allocated resources when they start. */
+// differs from upstream: running plain init containers count too, so that a resize is not reported as completed before they
+// have their resources.
 export function isInProgress(allocated: Pod, observed: ObservedPod | undefined, actuated: Actuated): boolean {
-  return running(allocated, observed).some(
-    ({ name, resources }) => !sameResizeAmounts(resizeAmounts(resources), resizeAmounts(actuated(name))),
-  );
+  if (podLevelDiffers(allocated, actuated)) return true;
+  return running(allocated, observed).some(({ name, resources }) => {
+    const given = actuated.container(name);
+    return !sameResizeAmounts(
+      resizeAmounts(effective(allocated, resources, actuated)),
+      resizeAmounts(effective(allocated, given, actuated, actuated.podLevel?.actuated)),
+    );
+  });
+}
+
+function podLevelDiffers({ spec }: Pod, { podLevel }: Actuated): boolean {
+  if (spec?.resources === undefined || podLevel?.actuated === undefined) return false;
+  return !sameResizeAmounts(resizeAmounts(spec.resources), resizeAmounts(podLevel.actuated ?? undefined));
+}
+
+/** With the limits that the container has from its pod; `own`: the pod-level resources that apply, if not those allocated. */
+function effective(
+  { spec }: Pod,
+  resources: ResourceRequirements | undefined,
+  { podLevel }: Actuated,
+  own: ResourceRequirements | null | undefined = spec?.resources,
+): ResourceRequirements | undefined {
+  return podLevel === undefined ? resources : withPodLimits(resources, own);
 }
 
 /**
@@ -28,10 +54,13 @@ export function alreadySized(
   observed: ObservedPod | undefined,
   actuated: Actuated,
 ): readonly Container[] {
-  return running(allocated, observed).filter(
-    ({ name, resources }) =>
-      actuated(name) === undefined && matches(resources, latestContainer(observed, name)?.resources),
-  );
+  return running(allocated, observed)
+    .filter(({ name }) => actuated.container(name) === undefined)
+    .map((container) => ({
+      ...container,
+      resources: effective(allocated, container.resources, actuated) ?? {},
+    }))
+    .filter(({ name, resources }) => matches(resources, latestContainer(observed, name)?.resources));
 }
 
 function matches(allocated: ResourceRequirements | undefined, reported: ObservedResources = {}): boolean {
@@ -46,24 +75,7 @@ function matches(allocated: ResourceRequirements | undefined, reported: Observed
 }
 
 function running(allocated: Pod, observed: ObservedPod | undefined): readonly Container[] {
-  return longRunningContainers(allocated).filter(
+  return initAndRegularContainers(allocated).filter(
     ({ name }) => latestContainer(observed, name)?.state === 'running',
   );
-}
-
-export function completionMessage({ spec }: Pod): string {
-  const lists = [
-    ...listText('initContainers', spec?.initContainers ?? []),
-    ...listText('containers', spec?.containers ?? []),
-  ];
-  return `Pod resize completed: {${lists.join(',')}}`;
-}
-
-function listText(name: string, containers: readonly Container[]): readonly string[] {
-  if (containers.length === 0) return [];
-  const each = containers.map(
-    (container) =>
-      `{"name":${goJsonString(container.name)},"resources":${encodeRequirements(container.resources ?? {})}}`,
-  );
-  return [`${goJsonString(name)}:[${each.join(',')}]`];
 }

@@ -2,9 +2,14 @@ import { expect, test } from 'vitest';
 import { podsCgroup, podsCpus, qosPolicy } from './cgroup-policies.ts';
 
 const gates = { MemoryQoS: true, PodLevelResources: true, QOSReserved: true };
-const qos = (memory: string, over: Partial<typeof gates> = {}, version: 1 | 2 = 2) =>
+const qos = (memory: string, over: Partial<typeof gates> = {}, version: 1 | 2 = 2, policy = 'None') =>
   qosPolicy(
-    { qosReserved: { memory }, allocatableMemoryBytes: 1n, hugePageSizes: [] },
+    {
+      qosReserved: { memory },
+      memoryReservationPolicy: policy,
+      allocatableMemoryBytes: 1n,
+      hugePageSizes: [],
+    },
     { ...gates, ...over },
     version,
   );
@@ -23,6 +28,17 @@ test('reserves memory by percent, only with the gate QOSReserved', () => {
 
 test('enables MemoryQoS on cgroup v2 only', () => {
   expect([qos('').memoryQos, qos('', {}, 1).memoryQos]).toEqual([true, false]);
+});
+
+test('reserves memory with TieredReservation, MemoryQoS and cgroup v2 only', () => {
+  const reserves = (...rest: readonly [Partial<typeof gates>, 1 | 2, string]): boolean =>
+    qos('', ...rest).reservesMemory;
+  expect([
+    reserves({}, 2, 'None'),
+    reserves({}, 2, 'TieredReservation'),
+    reserves({}, 1, 'TieredReservation'),
+    reserves({ MemoryQoS: false }, 2, 'TieredReservation'),
+  ]).toEqual([false, true, false, false]);
 });
 
 const cpus = [

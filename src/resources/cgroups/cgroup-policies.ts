@@ -20,6 +20,7 @@ export function podCgroupPolicy(
     readonly cpuCFSQuota: boolean;
     readonly cpuCFSQuotaPeriod: { readonly ns: bigint };
     readonly podPidsLimit: number | bigint;
+    readonly memoryReservationPolicy: string;
   },
   gates: CgroupGates,
   cgroupVersion: 1 | 2,
@@ -28,7 +29,7 @@ export function podCgroupPolicy(
     enforceCpuLimits: config.cpuCFSQuota,
     cpuPeriodUs: config.cpuCFSQuotaPeriod.ns / 1_000n,
     pidsLimit: BigInt(config.podPidsLimit),
-    memoryQos: gates.MemoryQoS && cgroupVersion === 2,
+    reservesMemory: reservesMemory(config, gates, cgroupVersion),
     podLevelResources: gates.PodLevelResources,
   };
 }
@@ -36,6 +37,7 @@ export function podCgroupPolicy(
 export function qosPolicy(
   input: {
     readonly qosReserved: Readonly<Record<string, string>>;
+    readonly memoryReservationPolicy: string;
     readonly allocatableMemoryBytes: bigint;
     readonly hugePageSizes: readonly string[];
   },
@@ -46,10 +48,21 @@ export function qosPolicy(
   return {
     podLevelResources: gates.PodLevelResources,
     memoryQos: gates.MemoryQoS && cgroupVersion === 2,
+    reservesMemory: reservesMemory(input, gates, cgroupVersion),
+    resetsMemory: cgroupVersion === 2,
     memoryReservePercent: gates.QOSReserved && percent !== undefined ? BigInt(percent) : undefined,
     allocatableMemoryBytes: input.allocatableMemoryBytes,
     hugePageSizes: input.hugePageSizes,
   };
+}
+
+/** The kernel protects requested memory from reclaim only if the configuration requests it. */
+function reservesMemory(
+  config: { readonly memoryReservationPolicy: string },
+  gates: CgroupGates,
+  cgroupVersion: 1 | 2,
+): boolean {
+  return gates.MemoryQoS && cgroupVersion === 2 && config.memoryReservationPolicy === 'TieredReservation';
 }
 
 /**

@@ -34,6 +34,8 @@ function rig(over: Partial<NodeCgroupsPlan> = {}) {
       policy: {
         podLevelResources: true,
         memoryQos: false,
+        reservesMemory: false,
+        resetsMemory: false,
         memoryReservePercent: undefined,
         allocatableMemoryBytes: 1000n,
         hugePageSizes: [],
@@ -144,6 +146,8 @@ test('limits a QoS class to its usage if that is above the limit', async () => {
   const policy = {
     podLevelResources: true,
     memoryQos: false,
+    reservesMemory: false,
+    resetsMemory: false,
     memoryReservePercent: 100n,
     allocatableMemoryBytes: 1000n,
     hugePageSizes: [],

@@ -8,7 +8,7 @@ const policy: PodCgroupPolicy = {
   enforceCpuLimits: true,
   cpuPeriodUs: 100_000n,
   pidsLimit: 0n,
-  memoryQos: false,
+  reservesMemory: false,
   podLevelResources: true,
 };
 const podOf = (resources: readonly ResourceRequirements[], over: PodOver = {}): Pod =>
@@ -80,10 +80,10 @@ const cases = [
   ],
   ['a limit on processes', podOf([{}]), { pidsLimit: 77n }, { cpuShares: 2n, pidsLimit: 77n, ...none }],
   [
-    'memory.min with MemoryQoS',
+    'memory.low of a Burstable pod with TieredReservation',
     podOf([{ requests: small }]),
-    { memoryQos: true },
-    { cpuShares: 102n, unified: { 'memory.min': `${100n * mebi}` }, ...none },
+    { reservesMemory: true },
+    { cpuShares: 102n, unified: { 'memory.low': `${100n * mebi}` }, ...none },
   ],
 ] as const;
 

@@ -16,8 +16,8 @@ export interface PodCgroupPolicy {
   readonly cpuPeriodUs: bigint;
   /** podPidsLimit; 0 or less for no limit. */
   readonly pidsLimit: bigint;
-  /** The gate MemoryQoS, on a machine with cgroup v2. */
-  readonly memoryQos: boolean;
+  /** MemoryQoS with TieredReservation, on a machine with cgroup v2. */
+  readonly reservesMemory: boolean;
   /** The gate PodLevelResources. */
   readonly podLevelResources: boolean;
 }
@@ -26,12 +26,13 @@ export function podCgroupSettings(pod: Pod, policy: PodCgroupPolicy): CgroupSett
   const options = { skipPodLevelResources: !policy.podLevelResources };
   const requests = podRequests(pod, options);
   const limits = podLimits(pod, options);
-  const memoryMin = amountOf(requests, 'memory').value();
+  const memory = amountOf(requests, 'memory').value();
+  const protection = podQosClass(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low';
   return {
     ...classSettings(pod, requests, limits, policy),
     hugePageLimits: hugePages(requests),
     ...(policy.pidsLimit > 0n ? { pidsLimit: policy.pidsLimit } : {}),
-    ...(policy.memoryQos && memoryMin > 0n ? { unified: { 'memory.min': `${memoryMin}` } } : {}),
+    ...(policy.reservesMemory && memory > 0n ? { unified: { [protection]: `${memory}` } } : {}),
   };
 }
 

@@ -8,7 +8,7 @@ const policy = {
   enforceCpuLimits: true,
   cpuPeriodUs: 100_000n,
   pidsLimit: 50n,
-  memoryQos: false,
+  reservesMemory: false,
   podLevelResources: true,
 };
 

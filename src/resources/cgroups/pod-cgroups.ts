@@ -12,6 +12,7 @@ import { type PodCgroupPolicy, podCgroupSettings } from './pod-cgroup-settings.t
 interface PodCgroupsDeps {
   readonly cgroups: Pick<
     Cgroups,
+    | 'version'
     | 'begin'
     | 'update'
     | 'kill'
@@ -32,20 +33,27 @@ interface PodCgroupsDeps {
 const classes = { Guaranteed: [], Burstable: ['burstable'], BestEffort: ['besteffort'] } as const;
 const prefix = 'pod';
 const maxRemoved = 256;
-/** Cgroup v1 reports no limit as the largest multiple of the page size. */
-const unlimitedFrom = 2n ** 62n;
 
-type PodAmounts = Pick<CgroupSettings, 'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs' | 'memoryLimitBytes'>;
+type PodAmounts = Pick<
+  CgroupSettings,
+  'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs' | 'memoryLimitBytes' | 'unified'
+>;
 
 export class PodCgroups {
   readonly #deps: PodCgroupsDeps;
   /** Cgroups that this process created, by pod UID. Saves searching every QoS class on removal. */
   readonly #created = new Map<string, CgroupName>();
+  /** The amounts last read, by pod UID. */
+  readonly #readings = new Map<string, PodAmounts>();
   /** UIDs of pods whose cgroup was removed recently, the latest last. */
   readonly #removed = new Set<string>();
 
   constructor(deps: PodCgroupsDeps) {
     this.#deps = deps;
+  }
+
+  get version(): 1 | 2 {
+    return this.#deps.cgroups.version;
   }
 
   nameOf(pod: Pod): CgroupName {
@@ -79,21 +87,29 @@ export class PodCgroups {
   /** The settings that a resize can change, as computed from the spec. */
   desiredAmounts(pod: Pod): PodAmounts {
     const all = podCgroupSettings(pod, this.#deps.policy);
-    const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes } = all;
+    const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes, unified } = all;
     return {
       ...(cpuShares === undefined ? {} : { cpuShares }),
       ...(cpuQuotaUs === undefined ? {} : { cpuQuotaUs }),
       ...(cpuPeriodUs === undefined ? {} : { cpuPeriodUs }),
       ...(memoryLimitBytes === undefined ? {} : { memoryLimitBytes }),
+      ...(unified === undefined ? {} : { unified }),
     };
   }
 
-  /** The same settings as read from the kernel; -1 for no limit. */
+  /** The same settings as read from the kernel; -1 or a very large number for no limit. */
   async amounts(pod: Pod): Promise<PodAmounts> {
     const { cgroups } = this.#deps;
     const name = this.nameOf(pod);
-    const limit = await cgroups.memoryLimitBytes(name);
-    return { ...(await cgroups.cpu(name)), memoryLimitBytes: limit > unlimitedFrom ? -1n : limit };
+    const [cpu, memoryLimitBytes] = await Promise.all([cgroups.cpu(name), cgroups.memoryLimitBytes(name)]);
+    const amounts = { ...cpu, memoryLimitBytes };
+    if (!this.#removed.has(podUid(pod))) this.#readings.set(podUid(pod), amounts);
+    return amounts;
+  }
+
+  /** The settings as last read; undefined if never. */
+  reading(uid: string): PodAmounts | undefined {
+    return this.#readings.get(uid);
   }
 
   async set(pod: Pod, settings: CgroupSettings): Promise<void> {
@@ -112,6 +128,7 @@ export class PodCgroups {
     const names = created === undefined ? this.#possibleNames(uid) : [created];
     await Promise.all(names.map((name) => this.#destroy(name)));
     this.#created.delete(uid);
+    this.#readings.delete(uid);
     this.#removed.add(uid);
     const [oldest] = this.#removed;
     if (this.#removed.size > maxRemoved && oldest !== undefined) this.#removed.delete(oldest);

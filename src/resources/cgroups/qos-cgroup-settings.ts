@@ -9,7 +9,12 @@ import { amountOf } from '../../api/quantity/resource-amounts.ts';
 
 export interface QosPolicy {
   readonly podLevelResources: boolean;
+  /** The gate MemoryQoS, on cgroup v2: reserved cgroups of the node are protected. */
   readonly memoryQos: boolean;
+  /** Also with TieredReservation: requested memory of pods is protected. */
+  readonly reservesMemory: boolean;
+  /** On cgroup v2, where the values of an earlier configuration would stay. */
+  readonly resetsMemory: boolean;
   /** qosReserved of memory in percent, with its gate; undefined if not set. */
   readonly memoryReservePercent: bigint | undefined;
   /** Allocatable memory of all pods; undefined or 0 if unknown, and then nothing is reserved. */
@@ -39,12 +44,16 @@ export function qosCgroupSettings(pods: readonly Pod[], policy: QosPolicy): QosS
   return {
     guaranteed: {
       hugePageLimits,
-      ...memoryMin(sums.guaranteedMemory + sums.burstableMemory, policy),
+      // The kernel divides the protection of a cgroup among its children, so it covers both classes.
+      ...protection(policy, {
+        'memory.min': sums.guaranteedMemory + sums.burstableMemory,
+        'memory.low': sums.burstableMemory,
+      }),
     },
     burstable: {
       cpuShares: milliCpuToShares(sums.burstableMilliCpu),
       hugePageLimits,
-      ...memoryMin(sums.burstableMemory, policy),
+      ...protection(policy, { 'memory.low': sums.burstableMemory }),
       ...(limits === undefined ? {} : { memoryLimitBytes: limits.burstable }),
     },
     bestEffort: {
@@ -71,9 +80,11 @@ function sumRequests(pods: readonly Pod[], policy: QosPolicy): Sums {
   return sums;
 }
 
-function memoryMin(bytes: bigint, policy: QosPolicy): CgroupSettings {
-  // differs from upstream: zero is written too. Upstream omits it, so the value of the last pod stays after its removal.
-  return policy.memoryQos ? { unified: { 'memory.min': `${bytes}` } } : {};
+/** Zeros without a reservation: values of an earlier configuration must not stay. */
+function protection(policy: QosPolicy, bytes: Readonly<Record<string, bigint>>): CgroupSettings {
+  if (!policy.resetsMemory) return {};
+  const texts = Object.entries(bytes).map(([key, value]) => [key, `${policy.reservesMemory ? value : 0n}`]);
+  return { unified: Object.fromEntries(texts) as Record<string, string> };
 }
 
 /** The limits of lower QoS classes if a percentage of the requests of higher ones is reserved. */

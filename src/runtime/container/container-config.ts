@@ -1,13 +1,9 @@
 // Generates the CRI configuration of a container from its spec. Pure. Upstream: kuberuntime_container.go (generateContainerConfig), labels.go.
 
-import {
-  type ContainerConfig,
-  type Mount,
-  NamespaceMode,
-  Signal,
-} from '../../api/cri/generated/runtime/v1/api.ts';
+import { type ContainerConfig, type Mount, NamespaceMode } from '../../api/cri/generated/runtime/v1/api.ts';
 import { criAnnotations, criLabels } from '../../api/cri/labels.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
+import { toCriSignal } from '../../api/cri/stop-signals.ts';
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import { containerHashText } from '../../api/pod/container-hash.ts';
@@ -61,7 +57,7 @@ export function generateContainerConfig(
     stdin: container.stdin === true,
     stdinOnce: container.stdinOnce === true,
     tty: container.tty === true,
-    ...(stopSignal === undefined ? {} : { stopSignal: signalOf(stopSignal) }),
+    ...(stopSignal === undefined ? {} : { stopSignal: toCriSignal(stopSignal) }),
     linux: {
       resources: containerResources(pod, container, settings.resources),
       securityContext: containerSecurityContext(input, settings.seccomp),
@@ -91,11 +87,6 @@ function goJson(value: unknown): string {
   const fields = Object.entries(value).filter(([, each]) => each !== undefined);
   const sorted = fields.toSorted(([a], [b]) => rank(a) - rank(b));
   return `{${sorted.map(([key, each]) => `${goJsonString(key)}:${goJson(each)}`).join(',')}}`;
-}
-
-/** The CRI's number of a signal such as SIGUSR1; the API server has validated the name. */
-function signalOf(name: string): Signal {
-  return Signal[name as keyof typeof Signal] ?? Signal.RUNTIME_DEFAULT;
 }
 
 function containerAnnotations(pod: Pod, container: Container, restartCount: number): Record<string, string> {

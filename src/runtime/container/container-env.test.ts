@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
 import type { ConfigMap, Container, EnvVar, Secret, Service } from '../../api/k8s/types.ts';
+import type { VolumeFile, VolumeFileRequest } from '../../api/pod/pod-volumes.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { containerEnvironment, environmentTexts } from './container-env.ts';
 
 const configMaps: Record<string, ConfigMap> = {
@@ -24,6 +26,28 @@ const objectsFor = (asked: string[]): EnvObjects => ({
     return secrets[name] ?? notFound('secret', name);
   },
 });
+const envFiles: Record<string, string> = {
+  env: "A='one two'\nB='x' # y\nE=''\n",
+  broken: "A='one'\noops\nB='two'\n",
+};
+/** Large files for the limits: their names are their sizes. */
+const readFile =
+  (asked: string[]) =>
+  async ({ limitBytes, path, volume }: VolumeFileRequest): Promise<VolumeFile> => {
+    asked.push(`${volume}/${path}`);
+    if (volume !== 'v')
+      throw new KubeletError(
+        'invalid',
+        'CreateContainerConfigError',
+        `cannot find the volume "${volume}" referenced by FileKeyRef`,
+      );
+    const text = /^\d/.test(path)
+      ? `K='v'\n${'#'.repeat(1000)}\n`.padEnd(Number.parseInt(path, 10), '\n')
+      : envFiles[path];
+    if (text !== undefined && text.length > limitBytes)
+      throw new KubeletError('invalid', 'TooLarge', `refusing to read ${path}: secret cause`);
+    return { hostPath: `/pods/u/${path}`, data: text === undefined ? undefined : Buffer.from(text) };
+  };
 const kubernetes: Service = {
   metadata: { name: 'kubernetes', namespace: 'default' },
   spec: { clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443, protocol: 'TCP' }] },
@@ -50,6 +74,7 @@ async function envOf(
       addresses: { podIps: ['10.0.0.1', 'fd00::1'], hostIps: ['192.0.2.2', '2001:db8::2'] },
       allocatable: { cpu: '2', memory: '8Gi' },
       services: [kubernetes],
+      files: { read: readFile(asked), log: silentLogger },
     },
     signal,
   );
@@ -146,11 +171,6 @@ describe('failures', () => {
       { env: resource('limits.cpu', { containerName: 'no' }) },
       'container no not found',
     ],
-    [
-      'a fileKeyRef',
-      { env: [{ name: 'X', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k' } } }] },
-      'fileKeyRef',
-    ],
   ];
   for (const [name, over, want] of cases) test(name, () => expect(envOf(over)).rejects.toThrow(want));
 });
@@ -183,5 +203,59 @@ describe('an environment that is too large', () => {
     await expect(envOf(times(100, (index) => `p${index}`))).rejects.toThrow(tooLarge);
     // Only the last variable of a name counts.
     expect(Object.keys(await envOf(times(100, () => 'p')))).toEqual(['pk']);
+  });
+});
+
+describe('fileKeyRef', () => {
+  const from = (key: string, path = 'env', more: object = {}): EnvVar => ({
+    name: `X_${key}`,
+    valueFrom: { fileKeyRef: { volumeName: 'v', path, key, ...more } },
+  });
+  const optional = { optional: true };
+
+  test('reads a file once for all of its variables', async () => {
+    const asked: string[] = [];
+    const env = await envOf({ env: [from('A'), from('B'), { name: 'Y', value: '$(X_A)!' }] }, {}, asked);
+    expect([env, asked]).toEqual([{ X_A: 'one two', X_B: 'x', Y: 'one two!' }, ['v/env']]);
+  });
+
+  test('leaves an optional variable out if its value, its key or its file is missing', async () => {
+    const env = [
+      from('A'),
+      from('E', 'env', optional),
+      from('Z', 'env', optional),
+      from('A1', 'none', optional),
+    ];
+    expect(await envOf({ env })).toEqual({ X_A: 'one two' });
+  });
+
+  test('finds a variable before a syntax error', async () => {
+    expect(await envOf({ env: [from('A', 'broken')] })).toEqual({ X_A: 'one' });
+  });
+
+  test.each<[string, EnvVar, string]>([
+    ['a missing key', from('Z'), 'environment variable key "Z" not found in file "/pods/u/env"'],
+    ['an empty value', from('E'), 'environment variable key "E" not found in file "/pods/u/env"'],
+    ['a missing file', from('A', 'none'), "couldn't parse env file"],
+    ['a syntax error before the key', from('B', 'broken'), "couldn't parse env file"],
+    ['a syntax error before an optional key', from('B', 'broken', optional), "couldn't parse env file"],
+    ['a file that is too large', from('K', '262145'), "couldn't parse env file"],
+    [
+      'a volume that is not mounted',
+      from('A', 'env', { volumeName: 'w' }),
+      'cannot find the volume "w" referenced by FileKeyRef',
+    ],
+  ])('rejects %s', async (_, variable, message) => {
+    await expect(envOf({ env: [variable] })).rejects.toMatchObject({
+      reason: 'CreateContainerConfigError',
+      message,
+    });
+  });
+
+  test('reads at most a megabyte per container', async () => {
+    const files = (count: number): EnvVar[] =>
+      Array.from({ length: count }, (_, index) => ({ ...from('K', `262144.${index}`), name: `N${index}` }));
+    expect(Object.keys(await envOf({ env: files(4) }))).toHaveLength(4);
+    await expect(envOf({ env: files(5) })).rejects.toThrow("couldn't parse env file");
   });
 });

@@ -16,6 +16,7 @@ import { expandVariables, expansionLimitBytes, expansionTooLarge } from '../../a
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { envFieldText, envResourceText, type PodIps } from './env-fields.ts';
+import { EnvFiles, type EnvFilesDeps } from './env-files.ts';
 import { serviceEnv } from './service-env.ts';
 
 interface EnvInput {
@@ -25,6 +26,7 @@ interface EnvInput {
   readonly allocatable: ResourceList;
   /** All services of the cluster. */
   readonly services: readonly Service[];
+  readonly files: EnvFilesDeps;
 }
 
 /** Values are bytes: the value of a Secret need not be text. */
@@ -43,6 +45,7 @@ export async function containerEnvironment(
   const { container, pod } = input;
   const services = serviceEnv(pod, input.services);
   const lookUp = new ObjectLookup(objects, pod.metadata?.namespace ?? '', signal);
+  const envFiles = new EnvFiles(container, input.files);
   const env = new Map<string, Uint8Array>();
   const texts = new Map<string, string>(services);
   let leftBytes = expansionLimitBytes;
@@ -61,7 +64,7 @@ export async function containerEnvironment(
     for (const [key, value] of values ?? []) set(`${prefix}${key}`, value);
   }
   for (const variable of container.env ?? []) {
-    const value = await valueOf(variable, texts, leftBytes, input, lookUp);
+    const value = await valueOf(variable, texts, leftBytes, input, lookUp, envFiles);
     if (value !== undefined) set(variable.name, value);
   }
   for (const [name, value] of services) if (!env.has(name)) env.set(name, encoder.encode(value));
@@ -91,16 +94,18 @@ async function valueOf(
   leftBytes: number,
   input: EnvInput,
   lookUp: ObjectLookup,
+  envFiles: EnvFiles,
 ): Promise<Uint8Array | undefined> {
   if (value !== '') return encoder.encode(expandVariables(value, texts, leftBytes));
   if (valueFrom === undefined) return new Uint8Array();
-  return await sourceValue(valueFrom, input, lookUp);
+  return await sourceValue(valueFrom, input, lookUp, envFiles);
 }
 
 async function sourceValue(
   source: EnvVarSource,
   { addresses, allocatable, container, pod }: EnvInput,
   lookUp: ObjectLookup,
+  envFiles: EnvFiles,
 ): Promise<Uint8Array | undefined> {
   const { configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secretKeyRef } = source;
   if (fieldRef !== undefined) return encoder.encode(envFieldText(fieldRef, pod, addresses));
@@ -114,9 +119,7 @@ async function sourceValue(
     const { key, name = '', optional } = secretKeyRef;
     return pick(await lookUp.secret(name, optional), key, optional, `Secret ${lookUp.ref(name)}`);
   }
-  if (fileKeyRef !== undefined) {
-    throw invalid('environment from a file of a volume (fileKeyRef) is not supported');
-  }
+  if (fileKeyRef !== undefined) return await envFiles.value(fileKeyRef);
   return new Uint8Array();
 }
 

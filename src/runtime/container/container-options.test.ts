@@ -5,6 +5,7 @@ import type { Container } from '../../api/k8s/types.ts';
 import type { PodVolumes } from '../../api/pod/pod-volumes.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import type { PodConfigSettings } from '../sandbox/sandbox-config.ts';
 import { containerOptions, messageMount } from './container-options.ts';
 
@@ -14,6 +15,7 @@ const noVolumes: PodVolumes = {
   mount: async () => undefined,
   containerMounts: async () => ({ mounts: [], devices: [] }),
   unmount: async () => undefined,
+  readFile: async () => ({ hostPath: '', data: undefined }),
 };
 
 class Rig {
@@ -46,10 +48,11 @@ class Rig {
       clock: this.clock,
       node: { files: files as never, settings },
       inputs: { objects: this.objects, volumes: this.volumes },
+      report: { log: silentLogger },
     };
     const input = { pod: aPod({ ...pod, containers: [container] }), container, restartCount: 0, podIps };
     const message = await messageMount(deps.node, input);
-    return await containerOptions(deps, { ...input, message }, signal);
+    return await containerOptions(deps, { ...input, message, imageVolumes: new Map() }, signal);
   }
 }
 

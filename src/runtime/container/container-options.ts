@@ -1,15 +1,16 @@
 // Gathers the environment, the mounts and the devices of a container, and writes the files that the kubelet mounts into it.
 // Upstream: GenerateRunContainerOptions in kubelet_pods.go and makeMounts in kuberuntime_container.go.
 import { dirname, resolve } from 'node:path/posix';
-import type { Device, Mount } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { Device, ImageSpec, Mount } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Container, Pod, Service } from '../../api/k8s/types.ts';
 import { expandVariables } from '../../api/pod/expand.ts';
 import { fnv1a32 } from '../../api/pod/fnv.ts';
-import { podUid } from '../../api/pod/pod-ref.ts';
+import { podRef, podUid } from '../../api/pod/pod-ref.ts';
+import type { VolumeFileRequest } from '../../api/pod/pod-volumes.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { containerDirectory, podDirectory } from '../paths.ts';
-import type { PodInputs, PodRuntimeDeps, RuntimeNode } from '../runtime-deps.ts';
+import type { PodInputs, PodRuntimeDeps, RuntimeNode, RuntimeReports } from '../runtime-deps.ts';
 import { nodeHostsFile, podHostsFile } from '../sandbox/hosts-file.ts';
 import { byFamilyOf } from '../sandbox/pod-addresses.ts';
 import { podHostname } from '../sandbox/sandbox-config.ts';
@@ -21,12 +22,14 @@ export interface ContainerOptions {
   readonly devices: readonly CriRequest<Device>[];
 }
 
-interface OptionsInput {
+export interface OptionsInput {
   readonly pod: Pod;
   readonly container: Container;
   readonly restartCount: number;
   /** The pod's addresses; with hostNetwork, the node's. */
   readonly podIps: readonly string[];
+  /** The images of the image volumes that the container mounts, by volume. */
+  readonly imageVolumes: ReadonlyMap<string, CriRequest<ImageSpec>>;
   /** The result of messageMount, which runs while the pod has no address yet. */
   readonly message: readonly CriRequest<Mount>[];
 }
@@ -39,6 +42,7 @@ const staticServicesMs = 100;
 
 interface OptionsDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly inputs: Pick<PodInputs, 'objects' | 'volumes'>;
+  readonly report: Pick<RuntimeReports, 'log'>;
   readonly node: OptionsNode;
 }
 
@@ -49,7 +53,7 @@ export async function containerOptions(
   input: OptionsInput,
   signal: AbortSignal,
 ): Promise<ContainerOptions> {
-  const { container, message, pod, podIps, restartCount } = input;
+  const { container, imageVolumes, message, pod, podIps, restartCount } = input;
   const { objects, volumes } = deps.inputs;
   const { settings } = deps.node;
   const hostIps = settings.hostIps();
@@ -57,14 +61,19 @@ export async function containerOptions(
     const addresses = { podIps: byFamilyOf(hostIps, podIps), hostIps };
     const services = await listServices(deps, pod, signal);
     const allocatable = settings.allocatable();
-    return await containerEnvironment(objects, { pod, container, addresses, allocatable, services }, signal);
+    const files = {
+      read: (request: VolumeFileRequest) => volumes.readFile(pod, request, signal),
+      log: deps.report.log.with({ pod: podRef(pod), container: container.name }),
+    };
+    const from = { pod, container, addresses, allocatable, services, files };
+    return await containerEnvironment(objects, from, signal);
   };
   const [env, hosts] = await Promise.all([environment(), hostsMount(deps.node, input)]);
   const texts = environmentTexts(env);
   const { mounts, devices } = await volumes.containerMounts(
     pod,
     container,
-    { restartCount, expand: (text) => expandSubPath(text, texts) },
+    { restartCount, imageVolumes, expand: (text) => expandSubPath(text, texts) },
     signal,
   );
   return { env, mounts: [...mounts, ...hosts, ...message], devices };

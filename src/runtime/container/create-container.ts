@@ -2,10 +2,11 @@
 // startContainer in kuberuntime_container.go.
 import type { ContainerConfig } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest, CriRuntime } from '../../api/cri/runtime.ts';
-import type { Container } from '../../api/k8s/types.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
 import { targetContainerName } from '../../api/pod/find-container.ts';
 import { latestContainer, neverRan } from '../../api/pod/observed.ts';
 import { type ContainerId, podUid } from '../../api/pod/pod-ref.ts';
+import { withPodLimits } from '../../api/pod/resize.ts';
 import { isAbort, isKind, KubeletError } from '../../base/errors.ts';
 import { podLogDirectory } from '../paths.ts';
 import type {
@@ -14,6 +15,7 @@ import type {
   PodInputs,
   PodRuntimeDeps,
   RuntimeNode,
+  RuntimeReports,
 } from '../runtime-deps.ts';
 import { podAddresses } from '../sandbox/pod-addresses.ts';
 import { removeLogsOfNeverRan } from '../stop/garbage.ts';
@@ -23,7 +25,8 @@ import { unlessGone } from '../stop/stop-container.ts';
 import type { PreparedContainer, SyncContext } from '../sync-context.ts';
 import { withReason } from '../with-reason.ts';
 import { generateContainerConfig } from './container-config.ts';
-import { containerOptions, messageMount } from './container-options.ts';
+import { containerOptions, messageMount, type OptionsInput } from './container-options.ts';
+import { imageMountFailure, imageVolumesOf } from './image-volumes.ts';
 import { runAsNonRootViolation } from './security-context.ts';
 
 interface PrepareDeps {
@@ -32,10 +35,11 @@ interface PrepareDeps {
 }
 
 export interface CreateDeps extends Pick<PodRuntimeDeps, 'clock'> {
-  readonly cri: Pick<CriRuntime, 'createContainer' | 'podSandboxStatus' | 'removeContainer'>;
+  readonly cri: Pick<CriRuntime, 'createContainer' | 'podSandboxStatus' | 'removeContainer' | 'version'>;
   readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
   readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'volumes'>;
   readonly records: Pick<ContainerRecords, 'refusedRemovals' | 'resizes' | 'unfinishedHooks'>;
+  readonly report: Pick<RuntimeReports, 'log'>;
 }
 
 export interface CreatedContainer {
@@ -82,6 +86,7 @@ export async function createContainer(
   const { pod, sandbox, signal } = context;
   if (sandbox === undefined)
     throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
+  const imageVolumes = await imageVolumesOf(deps, context, container);
   const prepared = await prepareContainer(deps, context, container);
   const image = await inputs.images.ensure(
     { pod, container, sandboxConfig: sandbox.config },
@@ -90,26 +95,34 @@ export async function createContainer(
   );
   const { restartCount } = prepared;
   const config = await withReason('CreateContainerConfigError', () =>
-    buildConfig(deps, context, container, image, prepared),
+    buildConfig(deps, context, container, image, { ...prepared, imageVolumes }),
   );
   await context.startSlot.acquire();
   context.acted = true;
   const id = await withReason('CreateContainerError', async () => {
     const attempt = await freeAttempt(deps, context, container.name, restartCount, replaces);
     // Written to disk while the runtime works; the start of the container waits for it.
-    deps.records.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
+    recordResources(deps.records, pod, container);
     const request = {
       podSandboxId: sandbox.id,
       config: { ...config, metadata: { ...config.metadata, attempt } },
       sandboxConfig: sandbox.config,
     };
-    const created = await letCallFinish(deps, signal, (late) =>
-      cri.createContainer(request, { signal: late }),
-    );
-    return created.containerId;
+    try {
+      const create = (late: AbortSignal) => cri.createContainer(request, { signal: late });
+      return (await letCallFinish(deps, signal, create)).containerId;
+    } catch (err) {
+      throw imageVolumes.size === 0 ? err : await imageMountFailure(cri, err, signal);
+    }
   });
   context.containerIds.push(id);
   return { id, restartCount };
+}
+
+/** The resources that the container is created with, the limits of its pod included. */
+function recordResources({ resizes }: CreateDeps['records'], pod: Pod, container: Container): void {
+  const podLevel = resizes?.podLevel === true ? pod.spec?.resources : undefined;
+  resizes?.actuate(podUid(pod), container.name, withPodLimits(container.resources, podLevel));
 }
 
 async function buildConfig(
@@ -117,12 +130,14 @@ async function buildConfig(
   context: SyncContext,
   container: Container,
   image: FoundImage,
-  { message, restartCount }: PreparedContainer,
+  prepared: PreparedContainer & Pick<OptionsInput, 'imageVolumes'>,
 ): Promise<CriRequest<ContainerConfig>> {
+  const { imageVolumes, message, restartCount } = prepared;
   const { pod, sandbox, signal } = context;
   const targetId = targetOf(context, container);
   const podIps = await podAddresses(deps, context);
-  const options = await containerOptions(deps, { pod, container, restartCount, podIps, message }, signal);
+  const request = { pod, container, restartCount, podIps, message, imageVolumes };
+  const options = await containerOptions(deps, request, signal);
   const violation = runAsNonRootViolation(pod, container, image);
   if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
   const users = sandbox?.config.linux?.securityContext?.namespaceOptions?.usernsOptions;

@@ -12,6 +12,7 @@ import { type HookDeps, hookPort, runHook } from './hooks.ts';
 const bytes = (text: string): Buffer => Buffer.from(text);
 
 class Rig {
+  readonly counted: string[] = [];
   readonly clock = new FakeClock(0);
   readonly commands: (readonly string[] | undefined)[] = [];
   readonly kept: (number | undefined)[] = [];
@@ -34,6 +35,10 @@ class Rig {
       },
       hooks: {
         running: this.activities,
+        metrics: {
+          fellBackToHttp: () => void this.counted.push('fallback'),
+          sleepCutShort: () => void this.counted.push('cut'),
+        },
         http: async (request) => {
           this.requests.push(request);
           if (this.plainOnly && request.scheme === 'https')
@@ -82,7 +87,7 @@ describe('httpGet', () => {
     );
     const headers = [
       ['A', 'b'],
-      ['User-Agent', 'kube-lifecycle/1.34'],
+      ['User-Agent', 'kube-lifecycle/1.37'],
       ['Accept', '*/*'],
     ];
     expect(rig.requests).toEqual([{ scheme: 'http', host: '10.0.0.1', port: 8080, path: 'x?y=1', headers }]);
@@ -108,6 +113,7 @@ describe('httpGet', () => {
       ['http', 'User-Agent'],
     ]);
     expect(rig.events.map(({ reason }) => reason)).toEqual(['LifecycleHTTPFallback']);
+    expect(rig.counted).toEqual(['fallback']);
   });
   test('fails without an address', async () => {
     await expect(new Rig().run({ httpGet: { port: 80, path: '/a' } })).rejects.toThrow(
@@ -127,7 +133,9 @@ test('sleeps for the given time unless aborted', async () => {
   const stop = new AbortController();
   const cut = rig.run({ sleep: { seconds: 5 } }, undefined, stop.signal);
   stop.abort(new Error('enough'));
+  expect(rig.counted).toEqual([]);
   await expect(cut).rejects.toThrow('enough');
+  expect(rig.counted).toEqual(['cut']);
 });
 
 test('rejects a tcpSocket handler', async () => {

@@ -1,8 +1,10 @@
 // Runs postStart and preStop hooks: a command, an HTTP request or a sleep. Upstream: pkg/kubelet/lifecycle/handlers.go.
 // Invariant: the message of a failure may contain the command's output, so it goes to the container's status and the log, never
 // into an event.
+
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import { rpcErrorText } from '../../api/cri/runtime.ts';
+import { kubernetesMinor } from '../../api/k8s/release.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import type { EventSink } from '../../api/ports/events.ts';
@@ -21,6 +23,7 @@ export interface HookRunner {
   readonly http: HookHttp;
   /** Hooks in flight per pod, for /explain. */
   readonly running: InFlight<PodActivity>;
+  readonly metrics: { fellBackToHttp(): void; sleepCutShort(): void };
 }
 
 export interface HookDeps {
@@ -40,7 +43,7 @@ interface HookRun {
   readonly podIp: string | undefined;
 }
 
-const userAgent = 'kube-lifecycle/1.34';
+const userAgent = `kube-lifecycle/${kubernetesMinor}`;
 /**
  * Limit on each output stream of a failed command.
  * differs from upstream: its message has the whole output, up to 16 MiB. The status shows 4,096 characters of up to four bytes.
@@ -68,7 +71,12 @@ async function runHandler(deps: HookDeps, run: HookRun, signal: AbortSignal): Pr
     throw hookError('Cannot run handler: invalid handler');
   } else {
     const failed = `Sleep lifecycle hook (${sleep.seconds}) ${where}`;
-    await withFailurePrefix(failed, signal, () => deps.clock.sleep(sleep.seconds * 1_000, signal));
+    await withFailurePrefix(failed, signal, () => deps.clock.sleep(sleep.seconds * 1_000, signal)).catch(
+      (err: unknown) => {
+        deps.hooks.metrics.sleepCutShort();
+        throw err;
+      },
+    );
   }
 }
 
@@ -130,6 +138,7 @@ async function sendRequest(
     // Credentials for a TLS server are not sent in plain text.
     const plain = headers.filter(([name]) => name.toLowerCase() !== 'authorization');
     await deps.hooks.http({ ...get, scheme: 'http', headers: plain }, signal);
+    deps.hooks.metrics.fellBackToHttp();
     const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     deps.report.events.pod(run.pod, {
       type: 'Warning',

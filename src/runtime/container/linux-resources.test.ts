@@ -246,34 +246,51 @@ describe('memory QoS', () => {
   const on = {
     cgroupVersion: 2,
     swap: { ...settings.swap, controller: false },
-    memoryQos: { throttlingFactor: 0.9, pageBytes: 10n },
+    memoryQos: { throttlingFactor: 0.9, reservesMemory: true, pageBytes: 10n },
   } as const;
   const cases: readonly (readonly [string, Pod, Partial<ResourceSettings>, unknown])[] = [
     [
-      'memory.min, and memory.high below the limit',
+      'memory.low of a Burstable pod, and memory.high below the limit',
       podOf({ requests: { memory: '100' }, limits: { memory: '205' } }),
       on,
-      { 'memory.min': '100', 'memory.high': '190' },
+      { 'memory.low': '100', 'memory.high': '190' },
     ],
     [
       'memory.high below allocatable without a limit',
       podOf({ requests: { memory: '100' } }),
       on,
-      { 'memory.min': '100', 'memory.high': '820' },
+      { 'memory.low': '100', 'memory.high': '820' },
     ],
     [
       'no memory.high if request and limit are equal',
       podOf({ requests: { memory: '100' }, limits: { memory: '100' } }),
       on,
-      { 'memory.min': '100' },
+      { 'memory.low': '100' },
     ],
-    ['nothing requested', podOf({}), { ...on, allocatableBytes: () => 0n }, undefined],
+    [
+      'zeros if nothing is requested',
+      podOf({}),
+      { ...on, allocatableBytes: () => 0n },
+      { 'memory.min': '0', 'memory.low': '0' },
+    ],
+    [
+      'memory.high of a BestEffort pod',
+      podOf({}),
+      on,
+      { 'memory.min': '0', 'memory.low': '0', 'memory.high': '810' },
+    ],
+    [
+      'only zeros with the default settings',
+      podOf({ requests: { memory: '100' } }),
+      { ...on, memoryQos: { throttlingFactor: undefined, reservesMemory: false, pageBytes: 10n } },
+      { 'memory.min': '0', 'memory.low': '0' },
+    ],
     ['not on cgroup v1', podOf({ requests: { memory: '100' } }), { ...on, cgroupVersion: 1 }, undefined],
     [
       'merged with other unified settings',
       podOf({ requests: { memory: '100' }, limits: { memory: '100' } }),
       { ...on, groupOomKill: true, swap: settings.swap },
-      { 'memory.oom.group': '1', 'memory.swap.max': '0', 'memory.min': '100' },
+      { 'memory.oom.group': '1', 'memory.swap.max': '0', 'memory.low': '100' },
     ],
   ];
   for (const [name, pod, over, want] of cases)

@@ -7,7 +7,8 @@ import { isCriticalPod } from '../../api/pod/critical-pods.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
 import { containerRequests, podLimits, podRequests } from '../../api/pod/resources.ts';
 import { isSidecar } from '../../api/pod/restart-policy.ts';
-import { milliCpuToQuotaUs, milliCpuToShares } from '../../api/quantity/cpu-shares.ts';
+import type { CgroupSettings } from '../../api/ports/cgroups.ts';
+import { milliCpuToQuotaUs, milliCpuToShares, sharesToMilliCpu } from '../../api/quantity/cpu-shares.ts';
 import { hugePageSizeName } from '../../api/quantity/huge-pages.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { type MemorySettings, memoryQosLimits, swapLimits } from './memory-limits.ts';
@@ -28,6 +29,31 @@ export function sandboxResources(pod: Pod, settings: ResourceSettings): CriReque
   const requests = podRequests(pod, { excludeOverhead: true });
   const limits = podLimits(pod, { excludeOverhead: true });
   return linuxResources(requests.get('cpu'), limits.get('cpu'), limits.get('memory'), settings);
+}
+
+/** The resources of a pod's cgroup, less the pod's overhead, for UpdatePodSandboxResources. */
+export function cgroupResources(
+  pod: Pod,
+  amounts: Pick<CgroupSettings, 'cpuPeriodUs' | 'cpuQuotaUs' | 'cpuShares' | 'memoryLimitBytes' | 'unified'>,
+): CriRequest<LinuxContainerResources> {
+  const overhead = pod.spec?.overhead;
+  const [cpu, memory] = [
+    amount(overhead, 'cpu')?.milliValue() ?? 0n,
+    amount(overhead, 'memory')?.value() ?? 0n,
+  ];
+  const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes, unified } = amounts;
+  const less = (value: bigint, by: bigint): bigint => (value > 0n ? value - by : value);
+  return {
+    ...(cpuPeriodUs === undefined ? {} : { cpuPeriod: cpuPeriodUs }),
+    ...(cpuQuotaUs === undefined
+      ? {}
+      : { cpuQuota: less(cpuQuotaUs, milliCpuToQuotaUs(cpu, cpuPeriodUs ?? 0n)) }),
+    ...(cpuShares === undefined
+      ? {}
+      : { cpuShares: cpu === 0n ? cpuShares : milliCpuToShares(sharesToMilliCpu(cpuShares) - cpu) }),
+    ...(memoryLimitBytes === undefined ? {} : { memoryLimitInBytes: less(memoryLimitBytes, memory) }),
+    ...(unified === undefined ? {} : { unified }),
+  };
 }
 
 export function overheadResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
@@ -57,7 +83,7 @@ export function containerResources(
     settings,
   );
   const { unified: swapUnified, ...swap } = swapLimits(pod, container, memory?.value() ?? 0n, settings);
-  const qos = memoryQosLimits(container, settings);
+  const qos = memoryQosLimits(pod, container, settings);
   const unified = { ...base.unified, ...swapUnified, ...qos.unified };
   return {
     ...base,

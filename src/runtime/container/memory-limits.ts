@@ -16,8 +16,10 @@ interface SwapSettings {
 }
 
 interface MemoryQosSettings {
-  /** The share of the range between request and limit from which on the container is throttled. */
-  readonly throttlingFactor: number;
+  /** The share of the range between request and limit from which on the container is throttled; undefined: never. */
+  readonly throttlingFactor: number | undefined;
+  /** TieredReservation: requested memory is protected from reclaim. */
+  readonly reservesMemory: boolean;
   readonly pageBytes: bigint;
 }
 
@@ -60,19 +62,29 @@ function swapShare(container: Container, { memoryCapacityBytes, swap }: MemorySe
   return BigInt(Math.trunc((Number(request) / Number(memoryCapacityBytes)) * Number(swap.capacityBytes)));
 }
 
-export function memoryQosLimits(container: Container, settings: MemorySettings): Limits {
+export function memoryQosLimits(pod: Pod, container: Container, settings: MemorySettings): Limits {
   const { allocatableBytes, cgroupVersion, memoryQos } = settings;
   if (memoryQos === undefined || cgroupVersion === 1) return {};
   const [request, limit] = [memory(container, 'requests'), memory(container, 'limits')];
-  const unified: Record<string, string> = {};
-  if (request !== 0n) unified['memory.min'] = String(request);
-  if (request !== limit) {
+  const unified = protection(pod, request, memoryQos);
+  const { pageBytes, throttlingFactor } = memoryQos;
+  if (throttlingFactor !== undefined && !(request === limit && limit !== 0n)) {
     const most = limit === 0n ? allocatableBytes() : limit;
-    const wanted = Number(request) + (Number(most) - Number(request)) * memoryQos.throttlingFactor;
-    const high = BigInt(Math.floor(wanted / Number(memoryQos.pageBytes))) * memoryQos.pageBytes;
+    const wanted = Number(request) + (Number(most) - Number(request)) * throttlingFactor;
+    const high = BigInt(Math.floor(wanted / Number(pageBytes))) * pageBytes;
     if (most > 0n && high > request) unified['memory.high'] = String(high);
   }
-  return Object.keys(unified).length === 0 ? {} : { unified };
+  return { unified };
+}
+
+/** Zeros without a reservation, so that a resized container loses the values of an earlier configuration. */
+function protection(
+  pod: Pod,
+  request: bigint,
+  { reservesMemory }: MemoryQosSettings,
+): Record<string, string> {
+  if (!reservesMemory || request === 0n) return { 'memory.min': '0', 'memory.low': '0' };
+  return { [podQosClass(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low']: String(request) };
 }
 
 function memory(container: Container, kind: 'requests' | 'limits'): bigint {

@@ -2,7 +2,7 @@
 // Invariant: every failure becomes a waiting reason of its container and never fails the other containers.
 import { seenAnnotation } from '../../api/cri/labels.ts';
 import type { CriRuntime } from '../../api/cri/runtime.ts';
-import type { Container } from '../../api/k8s/types.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
 import { containerType, findContainer } from '../../api/pod/find-container.ts';
 import { latestContainer } from '../../api/pod/observed.ts';
 import { asContainerId, type ContainerId, podRef, podUid } from '../../api/pod/pod-ref.ts';
@@ -13,6 +13,7 @@ import { letCallFinish } from '../stop/let-call-finish.ts';
 import type { SyncContext } from '../sync-context.ts';
 import { withReason } from '../with-reason.ts';
 import { type CreateDeps, type CreatedContainer, createContainer } from './create-container.ts';
+import { mountedImages } from './image-volumes.ts';
 import { linkLog } from './log-links.ts';
 import { type PostStartDeps, runPostStart } from './post-start.ts';
 import { podFormat } from './security-context.ts';
@@ -118,11 +119,19 @@ function reportFailure(deps: StartDeps, context: SyncContext, container: Contain
     const event = { type: 'Warning', reason: 'Failed', message: text } as const;
     deps.report.events.pod(pod, event, containerFieldPath(pod, name));
   }
-  const imageRetryMs = deps.inputs.images.retryInMs(pod, container);
-  if (isImageFailure && imageRetryMs !== undefined) context.retries.push(imageRetryMs);
+  const imageRetryMs = isImageFailure ? pullRetryInMs(deps, pod, container) : undefined;
+  if (imageRetryMs !== undefined) context.retries.push(imageRetryMs);
   else context.failure ??= isHookFailure ? hookFailure(name) : err;
   const isRuntimeFailure = reason === 'CreateContainerError' || reason === 'RunContainerError';
   if (isRuntimeFailure && isKind(err, 'unavailable')) throw err;
+}
+
+/** The shortest backoff of the container's image and of the images that it mounts. */
+function pullRetryInMs({ inputs }: StartDeps, pod: Pod, container: Container): number | undefined {
+  const delays = [container, ...mountedImages(pod, container)].flatMap(
+    (each) => inputs.images.retryInMs(pod, each) ?? [],
+  );
+  return delays.length === 0 ? undefined : Math.min(...delays);
 }
 
 function hookFailure(name: string): KubeletError {
@@ -152,7 +161,7 @@ async function createAndStart(
         ? await createContainer(deps, context, container, options.replaces)
         : await existing(context, container, options.created);
     const { id } = created;
-    if (options.created === undefined) emit('Created', `Created container: ${container.name}`);
+    if (options.created === undefined) emit('Created', 'Container created');
     await withReason('CreateContainerConfigError', async () => {
       const hook = container.lifecycle?.postStart;
       const uid = podUid(pod);
@@ -168,7 +177,7 @@ async function createAndStart(
     context.startSlot.stepDone();
   }
   const { id, restartCount } = created;
-  emit('Started', `Started container ${container.name}`);
+  emit('Started', 'Container started');
   logStarted(deps, context, container, id, restartCount, clock.now());
   await linkLog(deps, pod, { name: container.name, id, restartCount });
   await runPostStart(deps, context, container, id);

@@ -24,7 +24,7 @@ import type { DecideOptions, StartAction, StopCause, StopContainer } from './pod
 interface InitActions {
   readonly stops: readonly StopContainer[];
   readonly starts: readonly StartAction[];
-  /** Resizes of running sidecars. */
+  /** Resizes of running init containers. */
   readonly resizes: readonly ResizeDecision[];
   /** Whether regular containers may start. */
   readonly initialized: boolean;
@@ -118,7 +118,11 @@ function decide(
     return appsCreated && !sidecar ? { passed: true } : undefined;
   }
   if (neverRan(current)) return { start: true };
-  if (current.state === 'running') return sidecar ? decideSidecar(container, current, options) : {};
+  if (current.state === 'running') {
+    if (sidecar) return decideSidecar(pod, container, current, options);
+    const resize = computeResize(pod, container, current, options.resize);
+    return resize === undefined ? {} : { resize };
+  }
   if (current.state === 'exited') {
     if (sidecar) return { start: true };
     if (!hasFailed(current)) return { passed: true };
@@ -141,6 +145,7 @@ function hasFailed({ exitCode, reason }: ObservedContainer): boolean {
 
 /** A sidecar lets the next container start once it has started, whatever its state afterwards. */
 function decideSidecar(
+  pod: Pod,
   container: Container,
   current: ObservedContainer,
   options: DecideOptions,
@@ -166,7 +171,7 @@ function decideSidecar(
   if (container.livenessProbe !== undefined && probes?.get(current.id, 'liveness') === 'failure') {
     return { passed: true, ...restart(`Init container ${name} failed liveness probe`, 'liveness') };
   }
-  const resize = computeResize(container, current, options.resize);
+  const resize = computeResize(pod, container, current, options.resize);
   if (resize === undefined) return { passed: true };
   if (!resize.restart) return { passed: true, resize };
   return { passed: true, start: true, stop: stopForResize(container, current), resize };

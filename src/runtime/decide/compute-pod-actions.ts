@@ -1,6 +1,6 @@
 // Decides the actions that bring the runtime to the pod's spec. Pure: no clock, no I/O, no log.
 // Upstream: kuberuntime_manager.go computePodActions and util.PodSandboxChanged.
-// Invariant: the list is in the order of execution: stops of the pod or of containers, the sandbox, resizes of running containers,
+// Invariants: a restart of all containers comes before everything else; the list is in the order of execution: stops of the pod or of containers, the sandbox, resizes of running containers,
 // then starts of ephemeral, init and regular containers.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import {
@@ -12,6 +12,7 @@ import {
 import type { SandboxId } from '../../api/pod/pod-ref.ts';
 import { isSidecar, restartsAfterKill } from '../../api/pod/restart-policy.ts';
 import { computeInitActions } from './compute-init-actions.ts';
+import { computeReset } from './compute-resets.ts';
 import { computeResize, type ResizeDecision, resizeAction } from './compute-resize.ts';
 import {
   containerChanged,
@@ -39,6 +40,8 @@ export function computePodActions(
   seen: ObservedPod | undefined,
   options: DecideOptions = {},
 ): readonly PodAction[] {
+  const reset = computeReset(pod, seen, options);
+  if (reset !== undefined) return [reset];
   const sandbox = computeSandboxChange(pod, seen);
   return sandbox.recreate
     ? actionsForNewSandbox(pod, seen, sandbox, options)
@@ -102,7 +105,8 @@ function actionsInSandbox(
   if (init.failed) return [{ do: 'stop-pod', why: initFailed }];
   const first = [...ephemeralStarts(pod, seen), ...init.starts];
   // differs from upstream: before every start, so that a sidecar that is recreated with more resources fits into the pod's cgroup.
-  if (!init.initialized) return [...init.stops, ...asList(resizeAction(init.resizes)), ...first];
+  if (!init.initialized)
+    return [...init.stops, ...asList(resizeAction(pod, init.resizes, first, options.resize)), ...first];
   const stops: StopContainer[] = [];
   const starts: StartAction[] = [];
   const resizes: ResizeDecision[] = [...init.resizes];
@@ -112,7 +116,7 @@ function actionsInSandbox(
     const stop = current === undefined ? undefined : computeStop(pod, container, current, options);
     if (stop !== undefined) stops.push(stop);
     if (current?.state === 'running') {
-      const resize = stop === undefined ? computeResize(container, current, options.resize) : undefined;
+      const resize = stop === undefined ? computeResize(pod, container, current, options.resize) : undefined;
       if (resize !== undefined) resizes.push(resize);
       if (resize?.restart === true) {
         stops.push(stopForResize(container, current));
@@ -129,7 +133,8 @@ function actionsInSandbox(
   }
   // Sidecars do not keep a pod alive.
   if (kept === 0 && starts.length === 0) return [{ do: 'stop-pod', why: allEnded }];
-  return [...init.stops, ...stops, ...asList(resizeAction(resizes)), ...first, ...starts];
+  const resize = resizeAction(pod, resizes, [...first, ...starts], options.resize);
+  return [...init.stops, ...stops, ...asList(resize), ...first, ...starts];
 }
 
 function asList(action: PodAction | undefined): readonly PodAction[] {

@@ -20,12 +20,13 @@ const b = (text: string, over: Partial<Container> = {}): Container =>
 const policy = (...resources: readonly string[]): Pick<Container, 'resizePolicy'> => ({
   resizePolicy: resources.map((resourceName) => ({ resourceName, restartPolicy: 'RestartContainer' })),
 });
+const bare = aContainer({ name: 'a' });
 const runs = (name: string) => anObservedContainer({ name });
 const given = (text: string): { given: { a: ResourceRequirements } } => ({ given: { a: amounts(text) } });
 const one = up(runs('a'));
 const restartA = [
   'stop a-1 of a: Container a resize requires restart (other)',
-  'resize: memory of none, cpu of none, with restarts',
+  "resize: memory of none, cpu of none, of the pod's cgroup",
   'start app a',
 ];
 
@@ -60,11 +61,18 @@ checkActions('resize', [
     given('500m/1 512Mi/1Gi'),
   ],
   [
-    'not running → started with its allocation',
+    "not running → the pod's cgroup is resized, the container starts with its allocation",
+    aPod({ containers: [a('1/2 1Gi/2Gi')] }),
+    up(exited(1, { name: 'a' })),
+    ["resize: memory of none, cpu of none, of the pod's cgroup", 'start app a'],
+    given('1/1 1Gi/2Gi'),
+  ],
+  [
+    'not running, not resized → only started',
     aPod({ containers: [a('1/2 1Gi/2Gi')] }),
     up(exited(1, { name: 'a' })),
     ['start app a'],
-    given('1/1 1Gi/2Gi'),
+    given('1/2 1Gi/2Gi'),
   ],
   [
     'RestartContainer for the resource that changes',
@@ -105,7 +113,11 @@ checkActions('resize', [
     'a container that restarts for another reason is not resized',
     aPod({ containers: [a('1/2 1Gi/2Gi')] }),
     one,
-    ['stop a-1 of a: Container a failed liveness probe, will be restarted (liveness)', 'start app a'],
+    [
+      'stop a-1 of a: Container a failed liveness probe, will be restarted (liveness)',
+      "resize: memory of none, cpu of none, of the pod's cgroup",
+      'start app a',
+    ],
     { ...given('1/1 1Gi/2Gi'), probes: { 'a-1 liveness': 'failure' } },
   ],
   [
@@ -124,17 +136,70 @@ checkActions('resize', [
     up(runs('a'), runs('b')),
     [
       'stop a-1 of a: Container a resize requires restart (other)',
-      'resize: memory of none, cpu of none, with restarts',
+      "resize: memory of none, cpu of none, of the pod's cgroup",
       'start init a',
     ],
     { given: { a: amounts('1/1 1Gi/2Gi'), b: amounts('1/1 1Gi/1Gi') } },
   ],
   [
-    'a plain init container cannot be resized',
-    aPod({ initContainers: [a('1/2 1Gi/2Gi')], containers: [b('1/1 1Gi/1Gi')] }),
+    'a plain init container that runs, never with a restart',
+    aPod({ initContainers: [a('1/2 1Gi/2Gi', policy('cpu'))], containers: [b('1/1 1Gi/1Gi')] }),
     up(runs('a')),
-    [],
+    ['resize: memory of none, cpu of a'],
     given('1/1 1Gi/2Gi'),
+  ],
+  [
+    'a plain init container that has ended',
+    aPod({ initContainers: [a('1/2 1Gi/2Gi')], containers: [b('1/1 1Gi/1Gi')] }),
+    up(exited(0, { name: 'a' }), runs('b')),
+    [],
+    { given: { a: amounts('1/1 1Gi/2Gi'), b: amounts('1/1 1Gi/1Gi') } },
+  ],
+  [
+    'pod-level resources: the limits that a container has from its pod change with them',
+    aPod({ resources: amounts('1/2 1Gi/2Gi'), containers: [bare, b('1/1 1Gi/1Gi')] }),
+    up(runs('a'), runs('b')),
+    ['resize: memory of none, cpu of a, of the pod'],
+    { given: { a: {}, b: amounts('1/1 1Gi/1Gi') }, podLevel: amounts('1/1 1Gi/2Gi') },
+  ],
+  [
+    'pod-level resources: containers with limits of their own keep them',
+    aPod({ resources: amounts('1/2 1Gi/2Gi'), containers: [a('1/1 1Gi/1Gi')] }),
+    one,
+    ['resize: memory of none, cpu of none, of the pod'],
+    { ...given('1/1 1Gi/1Gi'), podLevel: amounts('1/1 1Gi/2Gi') },
+  ],
+  [
+    'pod-level resources as actuated → nothing',
+    aPod({ resources: amounts('1/2 1Gi/2Gi'), containers: [bare] }),
+    one,
+    [],
+    { given: { a: { limits: { cpu: '2', memory: '2Gi' } } }, podLevel: amounts('1000m/2 1Gi/2048Mi') },
+  ],
+  [
+    'pod-level resources, recorded before they could be resized → only the cgroup is compared',
+    aPod({ resources: amounts('1/2 1Gi/2Gi'), containers: [bare] }),
+    one,
+    ['resize: memory of none, cpu of none, of the pod'],
+    { given: { a: {} } },
+  ],
+  [
+    'pod-level resources: RestartContainer restarts for a limit that the container has from its pod',
+    aPod({ resources: amounts('1/2 1Gi/2Gi'), containers: [{ ...bare, ...policy('memory') }] }),
+    one,
+    [
+      'stop a-1 of a: Container a resize requires restart (other)',
+      'resize: memory of none, cpu of none, of the pod',
+      'start app a',
+    ],
+    { given: { a: {} }, podLevel: amounts('1/2 1Gi/1Gi') },
+  ],
+  [
+    'pod-level resources: none before',
+    aPod({ resources: amounts('1/2 1Gi/2Gi'), containers: [a('1/1 1Gi/1Gi')] }),
+    one,
+    ['resize: memory of none, cpu of none, of the pod'],
+    { ...given('1/1 1Gi/1Gi'), podLevel: null },
   ],
 ]);
 
@@ -146,12 +211,13 @@ test('without a record of actuated resources: resized from what the runtime repo
       name: 'a',
       resources: { cpuRequestMilli: 1000n, cpuLimitMilli: 2000n, memoryLimitBytes },
     });
-  expect(computeResize(container, seen(2n << 30n), view)).toBeUndefined();
-  const found = computeResize(container, seen(1n << 30n), view);
+  const pod = aPod({ containers: [container] });
+  expect(computeResize(pod, container, seen(2n << 30n), view)).toBeUndefined();
+  const found = computeResize(pod, container, seen(1n << 30n), view);
   expect(found?.restart).toBe(false);
-  expect(resizeAction(found === undefined ? [] : [found])).toMatchObject({
+  expect(resizeAction(pod, found === undefined ? [] : [found], [], view)).toMatchObject({
     memory: [{ name: 'a', current: { memoryLimitBytes: 1n << 30n } }],
     cpu: [],
-    restarts: false,
+    podCgroup: false,
   });
 });

@@ -80,6 +80,6 @@ export function stopForResize({ name }: Named, { id }: ObservedContainer): StopC
   return { do: 'stop-container', id, name, why: `Container ${name} resize requires restart`, cause: 'other' };
 }
 
-export function restartView(pod: Pod, { restartRules = false }: DecideOptions): RestartView {
-  return { podPolicy: pod.spec?.restartPolicy, rules: restartRules };
+export function restartView(pod: Pod, { restartAll, restartRules = false }: DecideOptions): RestartView {
+  return { podPolicy: pod.spec?.restartPolicy, rules: restartRules, all: restartAll };
 }

@@ -54,8 +54,16 @@ export type ResizePod = {
   readonly do: 'resize-pod';
   readonly memory: readonly ContainerResize[];
   readonly cpu: readonly ContainerResize[];
-  /** Containers are recreated for the resize, so the pod's cgroup is resized in both resources. */
-  readonly restarts: boolean;
+  /** The pod's cgroup is resized in both resources, also if no running container changes. */
+  readonly podCgroup: boolean;
+  /** The pod-level resources have changed and are recorded afterwards. */
+  readonly podLevel: boolean;
+};
+
+/** Kills and removes all init and regular containers, stage by stage; the next sync starts them again in the same sandbox. */
+export type ResetContainers = {
+  readonly do: 'reset-containers';
+  readonly stages: readonly (readonly ContainerId[])[];
 };
 
 export type PodAction =
@@ -66,19 +74,27 @@ export type PodAction =
   /** `changed`: the pod had a sandbox before. */
   | { readonly do: 'create-sandbox'; readonly attempt: number; readonly changed: boolean }
   | StopContainer
+  | ResetContainers
   | ResizePod
   | StartAction;
 
-/** Undefined where resizes are not allowed: the gate is off, or the pod is static. */
+/** Undefined where resizes are not allowed: the gate is off. */
 export interface ResizeView {
   /** The resources that a container was last given; undefined when there is no record. */
   actuated(container: string): ResourceRequirements | undefined;
+  /**
+   * The pod-level resources that the pod's cgroup was last given: null for none, undefined when there is no record. Absent
+   * when pod-level resources are not resized in place.
+   */
+  readonly podLevel?: { readonly actuated: ResourceRequirements | null | undefined } | undefined;
 }
 
 export interface DecideOptions {
   readonly probes?: Pick<ProbeResultsView, 'get'> | undefined;
   /** Feature gate ContainerRestartRules. */
   readonly restartRules?: boolean | undefined;
+  /** Feature gate RestartAllContainersOnContainerExits. */
+  readonly restartAll?: boolean | undefined;
   /** The resources of running containers; undefined where they cannot be resized. */
   readonly resize?: ResizeView | undefined;
   /** Containers whose postStart hook has not succeeded. */

@@ -5,7 +5,13 @@ import { podRef, podUid } from '../../api/pod/pod-ref.ts';
 import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
 import { prepareContainer } from '../container/create-container.ts';
 import { podDirectory, podLogDirectory } from '../paths.ts';
-import type { PodInputs, PodRuntimeDeps, RuntimeNode, RuntimeReports } from '../runtime-deps.ts';
+import type {
+  ContainerRecords,
+  PodInputs,
+  PodRuntimeDeps,
+  RuntimeNode,
+  RuntimeReports,
+} from '../runtime-deps.ts';
 import { letCallFinish } from '../stop/let-call-finish.ts';
 import type { SyncContext } from '../sync-context.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
@@ -14,6 +20,7 @@ interface CreateSandboxDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly cri: Pick<CriRuntime, 'runPodSandbox'>;
   readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
   readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'userNamespaces'>;
+  readonly records: Pick<ContainerRecords, 'resizes'>;
   readonly report: RuntimeReports;
 }
 
@@ -55,6 +62,7 @@ export async function createSandbox(
     const { podSandboxId } = await creating.catch(failed);
     context.sandbox = { id: podSandboxId, config };
     context.createdSandbox = podSandboxId;
+    context.onSandboxReady?.();
     report.log.v(2).info('Created sandbox', { pod: podRef(pod), sandbox: podSandboxId, attempt });
   } finally {
     context.startSlot.stepDone();
@@ -62,10 +70,14 @@ export async function createSandbox(
 }
 
 /** Upstream: SyncPod in pkg/kubelet/kubelet.go. */
-async function ensureCgroup({ node, report }: CreateSandboxDeps, context: SyncContext): Promise<void> {
+async function ensureCgroup(
+  { node, records, report }: CreateSandboxDeps,
+  context: SyncContext,
+): Promise<void> {
   const { pod, signal } = context;
   try {
     await node.cgroups?.ensure(pod, signal);
+    records.resizes?.actuateNew(pod);
   } catch (err) {
     if (isAbort(err) || signal.aborted) throw err;
     const message = `unable to ensure pod container exists: ${describeError(err)}`;

@@ -35,6 +35,6 @@ export function nodeHostsFile(nodeFile: string, aliases: readonly HostAlias[]): 
 
 function aliasLines(aliases: readonly HostAlias[]): string {
   if (aliases.length === 0) return '';
-  const lines = aliases.map(({ hostnames = [], ip = '' }) => `${ip}\t${hostnames.join('\t')}\n`);
+  const lines = aliases.map(({ hostnames = [], ip }) => `${ip}\t${hostnames.join('\t')}\n`);
   return `\n# Entries added by HostAliases.\n${lines.join('')}`;
 }

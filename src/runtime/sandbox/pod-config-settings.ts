@@ -3,7 +3,6 @@ import type { Pod, ResourceList } from '../../api/k8s/types.ts';
 import { containerLogsDirectory } from '../paths.ts';
 import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
 
-const defaultThrottlingFactor = 0.9;
 const pageBytes = 4096n;
 
 interface PodConfigSettingsInput {
@@ -18,6 +17,7 @@ interface PodConfigSettingsInput {
     readonly seccompDefault: boolean;
     readonly memorySwap?: { readonly swapBehavior?: string | undefined } | undefined;
     readonly memoryThrottlingFactor?: number | undefined;
+    readonly memoryReservationPolicy?: string;
   };
   readonly flags: { readonly rootDir: string; readonly seccompDefault: boolean };
   readonly machine: {
@@ -70,7 +70,11 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
         capacityBytes: machine.swapBytes ?? 0n,
       },
       memoryQos: input.gates.MemoryQoS
-        ? { throttlingFactor: config.memoryThrottlingFactor ?? defaultThrottlingFactor, pageBytes }
+        ? {
+            throttlingFactor: config.memoryThrottlingFactor,
+            reservesMemory: config.memoryReservationPolicy === 'TieredReservation',
+            pageBytes,
+          }
         : undefined,
       allocatableBytes: input.maxMemoryBytes ?? (() => machine.memoryBytes),
       groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,

@@ -286,7 +286,7 @@ describe('container config as recorded', () => {
     const pod = rec({ containers: [aContainer({ lifecycle: { stopSignal: 'SIGUSR1' } })] });
     const on = { ...settings, gates: { ...settings.gates, ContainerStopSignals: true } };
     const signals = [settings, on].map((each) => containerOf(pod, 0, options, each).stopSignal);
-    expect(signals).toEqual([Signal.RUNTIME_DEFAULT, Signal.SIGUSR1]);
+    expect(signals).toEqual([Signal.SIGNAL_RUNTIME_DEFAULT, Signal.SIGNAL_SIGUSR1]);
   });
   test('maps the IDs of mounts in a user namespace', () => {
     const mapping = { hostId: 65_536, containerId: 0, length: 65_536 };

@@ -123,6 +123,7 @@ class Scene {
       hooks: {
         http: async ({ host, path, port }) => this.#note(`get ${host}:${port}${path}`),
         running: new InFlight(),
+        metrics: { fellBackToHttp: () => undefined, sleepCutShort: () => undefined },
       },
       report: {
         events: {

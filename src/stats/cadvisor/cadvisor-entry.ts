@@ -13,6 +13,8 @@ export interface CadvisorEntry {
   readonly pod: string;
   readonly usage: CgroupUsage;
   readonly details: CgroupDetails;
+  /** Equal to the creation time unless the runtime started the container later. */
+  readonly startedAtMs: number;
   readonly processes: ProcessDetails;
   /** Of the first process; -1: unlimited; undefined: unknown. */
   readonly softOpenFiles: number | undefined;

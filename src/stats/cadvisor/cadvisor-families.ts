@@ -1,6 +1,7 @@
 // The metric families of a cgroup: name, type, help and where the value comes from. Invariant: names and labels are
 // upstream's, help texts are ours. Upstream: cadvisor's metrics/prometheus.go with the metric sets that the kubelet enables.
 
+import type { MemoryReclaim } from '../../api/ports/cgroup-usage.ts';
 import type { DiskCounters, InterfaceUsage } from '../../api/ports/host-usage.ts';
 import { labelText } from '../../base/metrics.ts';
 import type { FamilySpec } from '../exposition.ts';
@@ -55,13 +56,6 @@ const cpu: readonly ContainerFamily[] = [
   ),
   counter('cpu_cfs_throttled_seconds_total', 'Total throttled time.', ({ details }) =>
     details.cpuQuotaUs === undefined ? [] : [[seconds(details.throttledNs)]],
-  ),
-  gauge('cpu_load_average_10s', 'Always 0, as upstream: not read from the kernel.', () => [[0]]),
-  gauge('cpu_load_d_average_10s', 'Always 0, as upstream: not read from the kernel.', () => [[0]]),
-  gauge('tasks_state', 'Always 0, as upstream: not read from the kernel.', () =>
-    ['sleeping', 'running', 'stopped', 'uninterruptible', 'iowaiting'].map(
-      (state): Sample => [0, `state="${state}"`],
-    ),
   ),
   setting('spec_cpu_period', 'Period of the CPU limit, in microseconds.', ({ details }) => [
     [details.cpuPeriodUs],
@@ -135,6 +129,28 @@ const memory: readonly ContainerFamily[] = [
         ]),
   ),
   counter('oom_events_total', 'Out-of-memory kills.', ({ details }) => [[details.oomKills]]),
+  ofReclaim('events_high_total', 'Times memory.high throttled a task.', (each) => each.highEvents),
+  ofReclaim('events_max_total', 'Times memory.max was reached.', (each) => each.maxEvents),
+  {
+    ...ofReclaim('file_dirty_bytes', 'Modified file pages not yet written back.', (each) => each.dirtyBytes),
+    type: 'gauge',
+  },
+  {
+    ...ofReclaim('file_writeback_bytes', 'File pages being written back.', (each) => each.writebackBytes),
+    type: 'gauge',
+  },
+  ofReclaim('pgscan_total', 'Pages scanned for reclaim.', (each) => each.scannedPages),
+  ofReclaim('pgsteal_total', 'Reclaimed pages.', (each) => each.reclaimedPages),
+  ofReclaim(
+    'workingset_refault_file_total',
+    'File pages read again after their eviction.',
+    (each) => each.refaultedFilePages,
+  ),
+  ofReclaim(
+    'workingset_refault_anon_total',
+    'Anonymous pages read again after their eviction.',
+    (each) => each.refaultedAnonymousPages,
+  ),
   setting('spec_memory_limit_bytes', 'Memory limit; 0: none.', ({ usage }) =>
     usage.memory === undefined ? [] : [[limitOrZero(usage.memory.limitBytes)]],
   ),
@@ -147,6 +163,12 @@ const memory: readonly ContainerFamily[] = [
     [limitOrZero(details.memoryReservationBytes)],
   ]),
 ];
+
+function ofReclaim(name: string, help: string, pick: (each: MemoryReclaim) => number): ContainerFamily {
+  return counter(`memory_${name}`, help, ({ details, usage }) =>
+    usage.memory === undefined ? [] : [[pick(details.reclaim)]],
+  );
+}
 
 const network: readonly ContainerFamily[] = [
   ofInterfaces('receive_bytes_total', 'Bytes received.', (each) => each.rxBytes),
@@ -261,9 +283,13 @@ const processes: readonly ContainerFamily[] = [
   gauge('ulimits_soft', 'Soft ulimits of the first process; -1: unlimited.', (entry) =>
     entry.softOpenFiles === undefined ? [] : [[entry.softOpenFiles, 'ulimit="max_open_files"']],
   ),
-  setting('start_time_seconds', 'Start time in seconds since the epoch.', ({ details }) => [
+  setting('creation_time_seconds', 'Creation time in seconds since the epoch.', ({ details }) => [
     [Math.trunc(details.createdAtMs / 1000)],
   ]),
+  setting('start_time_seconds', 'Start time in seconds since the epoch.', ({ startedAtMs }) => [
+    [Math.trunc(startedAtMs / 1000)],
+  ]),
+  gauge('health_state', "Always -1, as upstream: Kubernetes ignores an image's health check.", () => [[-1]]),
 ];
 
 export const containerFamilies: readonly ContainerFamily[] = [

@@ -25,6 +25,8 @@ const nodeFamilies: readonly FamilySpec[] = [
   { name: 'machine_cpu_cores', type: 'gauge', help: 'Logical CPUs.' },
   { name: 'machine_cpu_physical_cores', type: 'gauge', help: 'Physical CPU cores.' },
   { name: 'machine_cpu_sockets', type: 'gauge', help: 'CPU sockets.' },
+  { name: 'machine_cpu_books', type: 'gauge', help: 'Always 0: CPU books are not detected.' },
+  { name: 'machine_cpu_drawers', type: 'gauge', help: 'Always 0: CPU drawers are not detected.' },
   { name: 'machine_memory_bytes', type: 'gauge', help: 'Memory of the machine.' },
   { name: 'machine_swap_bytes', type: 'gauge', help: 'Swap of the machine.' },
   { name: 'machine_nvm_capacity', type: 'gauge', help: 'Always 0: persistent memory is not detected.' },
@@ -92,6 +94,8 @@ function addMachine(text: Exposition, machine: MachineEntry): void {
   text.add('machine_cpu_cores', labels, machine.cores);
   text.add('machine_cpu_physical_cores', labels, machine.physicalCores);
   text.add('machine_cpu_sockets', labels, machine.sockets);
+  text.add('machine_cpu_books', labels, 0);
+  text.add('machine_cpu_drawers', labels, 0);
   text.add('machine_memory_bytes', labels, machine.memoryBytes);
   text.add('machine_swap_bytes', labels, machine.swapBytes);
   text.add('machine_nvm_capacity', `${labels},mode="memory_mode"`, 0);

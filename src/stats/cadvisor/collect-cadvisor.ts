@@ -26,7 +26,8 @@ interface Target {
   readonly path: string;
   readonly usage?: CgroupUsage | undefined;
   /** From the runtime: the kernel dates a cgroup on access, and again after its inode was evicted. */
-  readonly startMs?: number;
+  readonly createdAtMs?: number;
+  readonly startedAtMs?: number;
   readonly container?: string;
   readonly image?: string;
   readonly name?: string;
@@ -75,11 +76,11 @@ function podTargets(
   const { containers, path, pod, sandbox, sandboxPath, usage } = parts;
   const ref = { namespace: pod.namespace, pod: pod.name };
   const found: Target[] = [];
-  if (path !== undefined) found.push({ path, usage, startMs: sandbox.createdAtMs, ...ref });
+  if (path !== undefined) found.push({ path, usage, createdAtMs: sandbox.createdAtMs, ...ref });
   if (sandboxPath !== undefined)
     found.push({
       path: sandboxPath,
-      startMs: sandbox.createdAtMs,
+      createdAtMs: sandbox.createdAtMs,
       name: sandbox.id,
       image: sandboxImage,
       interfaces: network.pods.get(pod.uid) ?? [],
@@ -87,8 +88,17 @@ function podTargets(
     });
   for (const { container, path: own, usage: each } of containers) {
     if (own === undefined) continue;
-    const { id, image, name, startedAtMs: startMs } = container;
-    found.push({ path: own, usage: each, startMs, container: name, image, name: id, ...ref });
+    const { createdAtMs, id, image, name, startedAtMs } = container;
+    found.push({
+      path: own,
+      usage: each,
+      createdAtMs,
+      startedAtMs,
+      container: name,
+      image,
+      name: id,
+      ...ref,
+    });
   }
   return found;
 }
@@ -99,13 +109,14 @@ async function readEntry(
   target: Target,
   slices: Slices,
 ): Promise<CadvisorEntry | undefined> {
-  const { startMs, ...fields } = target;
+  const { createdAtMs: reported, ...fields } = target;
   const { path } = fields;
   const usage = fields.usage ?? cgroups.usage(path);
   const details = cgroups.details(path);
   if (usage === undefined || details === undefined) return undefined;
   const pids = cgroups.processes(path);
   const [first] = pids;
+  const createdAtMs = reported ?? Math.max(details.createdAtMs, deps.bootedAtMs);
   return {
     container: '',
     image: '',
@@ -116,7 +127,8 @@ async function readEntry(
     fileSystems: [],
     ...fields,
     usage,
-    details: { ...details, createdAtMs: startMs ?? Math.max(details.createdAtMs, deps.bootedAtMs) },
+    details: { ...details, createdAtMs },
+    startedAtMs: fields.startedAtMs ?? createdAtMs,
     processes: await countOpenFiles(deps, pids, slices),
     softOpenFiles: first === undefined ? undefined : deps.host.softOpenFiles(first),
   };

@@ -15,6 +15,8 @@ export interface SummarySettings {
   readonly bootedAtMs: number;
   /** The feature gate KubeletPSI. */
   readonly psi: boolean;
+  /** Memory of huge pages, which no other memory can use; 0 without the gate HugepageAwareEviction. */
+  readonly hugePageBytes: number;
 }
 
 /** One collection of all statistics. */
@@ -35,7 +37,7 @@ export interface Collected {
 
 export function summarize(collected: Collected, settings: SummarySettings): Summary {
   const { disk, network, tasks, usage } = collected;
-  const node = usageJson(usage.node, settings);
+  const node = nodeUsageJson(usage, settings);
   const nodeAtMs = usage.node?.atMs ?? usage.atMs;
   const fs = wholeFsJson(nodeAtMs, disk.nodeFs);
   const imageFs = runtimeFsJson(collected.imageFs, collected.spaces);
@@ -77,7 +79,7 @@ export function summarizeUsage(usage: CollectedUsage, settings: SummarySettings)
       nodeName: settings.nodeName,
       ...(system.length === 0 ? {} : { systemContainers: system }),
       startTime: timeText(settings.bootedAtMs),
-      ...withoutIo(usageJson(usage.node, settings)),
+      ...withoutIo(nodeUsageJson(usage, settings)),
     },
     pods: usage.pods.map((parts) => ({
       ...refOf(parts),
@@ -89,6 +91,14 @@ export function summarizeUsage(usage: CollectedUsage, settings: SummarySettings)
       ...withoutIo(usageJson(parts.usage, settings)),
     })),
   };
+}
+
+/** The machine's memory limit includes the huge pages, whose use is not part of any cgroup's working set. */
+function nodeUsageJson(usage: CollectedUsage, settings: SummarySettings): UsageJson {
+  const node = usageJson(usage.node, settings);
+  if (node.memory?.availableBytes === undefined) return node;
+  const availableBytes = Math.max(node.memory.availableBytes - settings.hugePageBytes, 0);
+  return { ...node, memory: { ...node.memory, availableBytes } };
 }
 
 function podJson(parts: PodUsageParts, collected: Collected, settings: SummarySettings): PodJson {

@@ -3,6 +3,11 @@ import type { ContainerState, Pod } from '../../api/k8s/types.ts';
 import { container, pod, status } from '../fixtures/builders.ts';
 import { illegalTransition } from './illegal-transition.ts';
 
+const gates = (rules: boolean) => ({
+  ContainerRestartRules: rules,
+  RestartAllContainersOnContainerExits: rules,
+});
+
 const ended = (exitCode: number): ContainerState => ({ terminated: { exitCode } });
 const up: ContainerState = { running: {} };
 const initPod = (restartPolicy: string, initPolicy?: string): Pod =>
@@ -58,7 +63,7 @@ for (const [name, spec, kind, before, after, want] of cases) {
   test(`illegalTransition: ${name}`, () => {
     const key = kind === 'app' ? 'containerStatuses' : 'initContainerStatuses';
     const of = (state: ContainerState): object => ({ [key]: [status('c', { state })] });
-    expect(illegalTransition(spec, of(before), of(after), false)).toBe(want);
+    expect(illegalTransition(spec, of(before), of(after), gates(false))).toBe(want);
   });
 }
 
@@ -73,14 +78,14 @@ test('illegalTransition: a container may restart by its own restart rules', () =
     ],
   });
   const of = (state: ContainerState): object => ({ containerStatuses: [status('c', { state })] });
-  expect(illegalTransition(spec, of(ended(2)), of(up), true)).toBeUndefined();
-  expect(illegalTransition(spec, of(ended(1)), of(up), true)).toBe('c');
-  expect(illegalTransition(spec, of(ended(2)), of(up), false)).toBe('c');
+  expect(illegalTransition(spec, of(ended(2)), of(up), gates(true))).toBeUndefined();
+  expect(illegalTransition(spec, of(ended(1)), of(up), gates(true))).toBe('c');
+  expect(illegalTransition(spec, of(ended(2)), of(up), gates(false))).toBe('c');
 });
 
 test('illegalTransition: ignores a container that is no longer in the spec', () => {
   const before = { containerStatuses: [status('gone', { state: ended(0) })] };
   expect(
-    illegalTransition(pod({ restartPolicy: 'Never' }), before, { containerStatuses: [] }, false),
+    illegalTransition(pod({ restartPolicy: 'Never' }), before, { containerStatuses: [] }, gates(false)),
   ).toBeUndefined();
 });

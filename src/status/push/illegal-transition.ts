@@ -2,17 +2,20 @@
 // wrong and is not published. Pure. Upstream: checkContainerStateTransition in pkg/kubelet/status/status_manager.go.
 import type { ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
-import { isSidecar, type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
+import { isSidecar, mayRestartAll, type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
 import { findContainerStatus } from '../find-container-status.ts';
+import type { StatusGates } from '../status-gates.ts';
 
 /** The name of the offending container, or undefined if every transition is legal. */
 export function illegalTransition(
   pod: Pod,
   before: PodStatus,
   after: PodStatus,
-  restartRules: boolean,
+  gates: Pick<StatusGates, 'ContainerRestartRules' | 'RestartAllContainersOnContainerExits'>,
 ): string | undefined {
-  const view: RestartView = { podPolicy: pod.spec?.restartPolicy, rules: restartRules };
+  const { ContainerRestartRules: rules, RestartAllContainersOnContainerExits: all } = gates;
+  if (all && mayRestartAll(pod)) return undefined;
+  const view: RestartView = { podPolicy: pod.spec?.restartPolicy, rules, all };
   const specs = initAndRegularContainers(pod);
   const revived = (old: readonly ContainerStatus[], now: readonly ContainerStatus[]): string | undefined =>
     old.find(({ name, state }) => {

@@ -25,6 +25,8 @@ const statusOrder: readonly (keyof PodStatus)[] = [
   'resize',
   'resourceClaimStatuses',
   'extendedResourceClaimStatus',
+  'allocatedResources',
+  'resources',
 ];
 
 const containerOrder: readonly (keyof ContainerStatus)[] = [

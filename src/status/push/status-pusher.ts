@@ -2,6 +2,8 @@
 // Invariants: only the latest status is sent, never an older one after it; a patch holds only the differences and the UID it
 // is for; readiness changes and terminal phases go first; an object is deleted once, by UID, after its final status.
 // Upstream: syncBatch, syncPod and canBeDeleted in pkg/kubelet/status/status_manager.go.
+
+import { mergeKeysOfPod } from '../../api/k8s/generated/merge-keys.ts';
 import { laterObject } from '../../api/k8s/resource-version.ts';
 import { type JsonObject, strategicDiff } from '../../api/k8s/strategic-diff.ts';
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
@@ -74,12 +76,6 @@ interface PushState {
   patch?: { readonly text: string; readonly atMs: number };
 }
 
-const mergeKeys = {
-  'status.conditions': 'type',
-  'status.hostIPs': 'ip',
-  'status.podIPs': 'ip',
-  'status.resourceClaimStatuses': 'name',
-};
 const parallelRuns = 1000;
 /** Concurrent API calls. Further ones queue in `#slots`, where urgent ones overtake. */
 const parallelCalls = 10;
@@ -168,7 +164,7 @@ export class StatusPusher implements Component {
       couldHaveRunningContainers: couldHaveRunningContainers(lifecycle, observation),
       nowMs: clock.now(),
     });
-    const diff = strategicDiff({ status: object.status ?? {} }, { status: merged }, mergeKeys);
+    const diff = strategicDiff({ status: object.status ?? {} }, { status: merged }, mergeKeysOfPod);
     const patch = diff === undefined ? undefined : { metadata: { uid: object.metadata?.uid }, ...diff };
     if (patch === undefined) delete state.sinceMs;
     else state.sinceMs ??= clock.monotonic();
