@@ -4,8 +4,8 @@ import { apiVersionOf, type ResourceType, resourceTypes } from './objects/resour
 
 const version = {
   major: '1',
-  minor: '34',
-  gitVersion: 'v1.34.0+double',
+  minor: '37',
+  gitVersion: 'v1.37.0+double',
   gitCommit: '0000000000000000000000000000000000000000',
   gitTreeState: 'clean',
   buildDate: '2026-01-01T00:00:00Z',
@@ -102,7 +102,7 @@ function openApiDocument(path: string): object | undefined {
   });
   return {
     openapi: '3.0.0',
-    info: { title: 'double', version: 'v1.34.0' },
+    info: { title: 'double', version: 'v1.37.0' },
     paths: Object.fromEntries(paths),
   };
 }

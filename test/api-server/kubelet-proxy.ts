@@ -1,13 +1,14 @@
 // Proxies logs, exec, attach, port-forward and get --raw …/nodes/NAME/proxy/… to the kubelet of the node, on the
 // kubelet's port, with the server's client certificate.
 // Upstream: pkg/registry/core/{pod,node}/rest and apimachinery/pkg/util/proxy.
-// Invariant: a real server translates the newest WebSocket protocols into SPDY; the double rejects them, so that
-// kubectl falls back to SPDY. Protocols that runtimes speak are passed through, as older servers do.
+// Invariant: the newest WebSocket protocols are passed on to a node that declares ExtendWebSocketsToKubelet. A real server
+// translates them into SPDY for other nodes; the double rejects them, so that kubectl falls back to SPDY. Protocols that
+// runtimes speak are passed through, as older servers do.
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Node, Pod } from '../../src/api/k8s/types.ts';
-import { UpgradeProxy } from '../../src/edge/http/upgrade-proxy.ts';
+import { UpgradeProxy } from '../../src/edge/streams/upgrade-proxy.ts';
 import { ApiError, badRequest, notFound } from './api-error.ts';
 import { type ApiServerDouble, adminUser, callOf, errorResponse } from './double.ts';
 import { checkLogAnswer, logQuery, passOn } from './log-answer.ts';
@@ -20,6 +21,8 @@ interface Target {
   readonly host: string;
   readonly port: number;
   readonly path: string;
+  /** Whether the node terminates WebSockets of the newest protocols. */
+  readonly webSockets: boolean;
   /** The pod, for a request of its log. */
   readonly logOf?: string;
 }
@@ -76,7 +79,6 @@ export class KubeletProxy {
     user: User | undefined,
   ): void {
     try {
-      if (isNewWebSocket(request)) throw badRequest('websocket: upgrade to SPDY instead');
       const raw: RawRequest = {
         method: request.method ?? 'GET',
         path: request.url ?? '/',
@@ -87,8 +89,11 @@ export class KubeletProxy {
       };
       const target = this.#target(double, raw, user);
       if (target === undefined) throw badRequest('there is nothing to upgrade');
+      if (isNewWebSocket(request) && !target.webSockets) {
+        throw badRequest('websocket: upgrade to SPDY instead');
+      }
       // The returned promise never rejects.
-      void this.#streams(target).proxy(request, socket, head, urlOf(target, this.#secure));
+      void this.#streams(target).proxy(request, socket, head, { url: urlOf(target, this.#secure) });
     } catch (err) {
       socket.on('error', () => socket.destroy());
       socket.end(refusal(err));
@@ -189,13 +194,14 @@ function containerOf({ metadata, spec }: Pod, url: URL): string {
   throw badRequest(`a container name must be specified for pod ${pod}, choose one of: [${choice}]`);
 }
 
-function endpointOf(node: Node): Pick<Target, 'host' | 'port'> {
+function endpointOf(node: Node): Pick<Target, 'host' | 'port' | 'webSockets'> {
   const addresses = node.status?.addresses ?? [];
   const found =
     addresses.find(({ type }) => type === 'InternalIP') ?? addresses.find(({ type }) => type === 'Hostname');
   const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 10_250;
   if (found === undefined) throw badRequest('the node has no address');
-  return { host: found.address, port };
+  const webSockets = node.status?.declaredFeatures?.includes('ExtendWebSocketsToKubelet') === true;
+  return { host: found.address, port, webSockets };
 }
 
 function unreachable(target: Target, err: Error): ApiError {

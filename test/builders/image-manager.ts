@@ -21,11 +21,11 @@ export function anImageManager(over: ManagerOver): ImageManager {
     images,
     pulls,
     clock,
-    credentials: { find: async () => [], checkSecrets: async () => undefined },
+    credentials: { find: async () => ({ credentials: [], missingSecrets: [] }) },
     history: undefined,
     events: noEvents,
     log: silentLogger,
-    observePull: () => undefined,
+    metrics: { observePull: () => undefined, countEnsure: () => undefined },
     ...deps,
   });
 }

@@ -84,11 +84,13 @@ function text(action: PodAction): string {
       return `${action.changed ? 'next' : 'first'} sandbox ${action.attempt}`;
     case 'stop-container':
       return `stop ${action.id} of ${action.name}: ${action.why} (${action.cause})`;
+    case 'reset-containers':
+      return `reset ${action.stages.map((stage) => stage.join(' ')).join(', then ')}`;
     case 'resize-pod': {
       const list = (resizes: typeof action.cpu): string =>
         resizes.map(({ name }) => name).join(' ') || 'none';
-      const restarts = action.restarts ? ', with restarts' : '';
-      return `resize: memory of ${list(action.memory)}, cpu of ${list(action.cpu)}${restarts}`;
+      const pod = action.podLevel ? ', of the pod' : action.podCgroup ? ", of the pod's cgroup" : '';
+      return `resize: memory of ${list(action.memory)}, cpu of ${list(action.cpu)}${pod}`;
     }
     case 'start-container':
       return `start ${action.kind} ${action.name}${action.replaces === undefined ? '' : ` for ${action.replaces}`}`;
@@ -112,20 +114,26 @@ export type Row = readonly [
     readonly rules?: boolean;
     /** Actuated resources by container; a container without an entry cannot be resized. */
     readonly given?: Readonly<Record<string, ResourceRequirements>>;
+    /** The pod-level resources last given. */
+    readonly podLevel?: ResourceRequirements | null;
     /** Containers whose postStart hook has not succeeded. */
     readonly unfinished?: readonly string[];
   },
 ];
 
 export function checkActions(title: string, rows: readonly Row[]): void {
-  for (const [name, pod, seen, want, { given, probes = {}, rules = false, unfinished = [] } = {}] of rows) {
+  for (const [name, pod, seen, want, options = {}] of rows) {
+    const { given, podLevel, probes = {}, rules = false, unfinished = [] } = options;
     test(`${title}: ${name}`, () => {
       const view = {
         get: (id: string, kind: ProbeKind): ProbeOutcome | undefined => probes[`${id} ${kind}`],
       };
-      const resize = given && { actuated: (container: string) => given[container] };
+      const resize = given && {
+        actuated: (container: string) => given[container],
+        podLevel: { actuated: podLevel },
+      };
       const unfinishedHooks = { has: (container: string) => unfinished.includes(container) };
-      const options = { probes: view, restartRules: rules, resize, unfinishedHooks };
+      const options = { probes: view, restartRules: rules, restartAll: rules, resize, unfinishedHooks };
       expect(computePodActions(pod, seen, options).map(text)).toEqual(want);
     });
   }

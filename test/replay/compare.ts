@@ -55,9 +55,16 @@ export function actualCalls({ calls }: Outcome): readonly unknown[] {
   return once(calls);
 }
 
-/** Without calls that are equal to the previous one. */
+/** Without calls that are equal to the previous one. Containers are stopped in parallel, so in any order. */
 function once(calls: readonly (readonly unknown[])[]): readonly unknown[] {
-  return calls.filter((call, index) => !isDeepStrictEqual(call, calls[index - 1]));
+  const single = calls.filter((call, index) => !isDeepStrictEqual(call, calls[index - 1]));
+  const groups: (readonly unknown[])[][] = [];
+  for (const call of single) {
+    const last = groups.at(-1);
+    if (call[0] === 'StopContainer' && last?.at(-1)?.[0] === 'StopContainer') last.push(call);
+    else groups.push([call]);
+  }
+  return groups.flatMap((group) => group.toSorted((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1)));
 }
 
 /** The recorded statuses that ours lack, in order. */

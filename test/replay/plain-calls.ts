@@ -80,6 +80,7 @@ interface AnyRequest {
   readonly timeout?: bigint | number;
   readonly cmd?: readonly string[];
   readonly image?: { readonly image?: string };
+  readonly annotations?: object;
 }
 
 function plainCall(
@@ -103,6 +104,11 @@ function plainCall(
       return [method, name, cmd, Number(timeout)];
     case 'PullImage':
       return [method, image?.image];
+    case 'UpdateContainerResources':
+    case 'UpdatePodSandboxResources': {
+      const { annotations: _, containerId: __, podSandboxId: ___, ...rest } = request as AnyRequest;
+      return [method, name, flatten(rest, options)];
+    }
     default:
       return undefined;
   }
@@ -138,6 +144,8 @@ function plainLeaf(key: string, value: unknown, options: PlainOptions): unknown 
   if (value.length === 0) return undefined;
   if (defaultPaths[key] === value.join()) return 'default';
   if (key === 'envs') return plainEnvs(value as EnvVariable[]);
+  // Upstream keeps the options of a pod in a map, too.
+  if (key === 'options') return (value as string[]).toSorted();
   return value.map((each: unknown) =>
     isObject(each) ? plainMessage(each, options) : plainLeaf('', each, options),
   );
@@ -170,7 +178,7 @@ function plainEnvs(envs: readonly EnvVariable[]): readonly string[] {
   const lines = envs.map(({ key, value }) => `${key}=${envText(value)}`);
   const own = lines
     .filter((line) => !serviceVariables.has(line))
-    .map((line) => line.replace(/^IP=10\.88\..*/, 'IP=ADDRESS'))
+    .map((line) => line.replace(/^IP=10\.8[89]\..*/, 'IP=ADDRESS'))
     .toSorted();
   return lines.length - own.length === serviceVariables.size ? [...own, 'services'] : own;
 }

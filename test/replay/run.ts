@@ -5,6 +5,7 @@ import { KubeletError } from '../../src/base/errors.ts';
 import { defaultPod } from '../../src/sources/defaults/pod-defaults.ts';
 import type { ApiServerDouble } from '../api-server/double.ts';
 import { fakeBusybox } from '../fake-cri/fake-cri.ts';
+import { findProgram } from '../fake-cri/programs.ts';
 import { FakeNode } from '../simulate/fake-node.ts';
 import { namesOfIds, plainCalls } from './plain-calls.ts';
 import type { Recording } from './recording.ts';
@@ -53,8 +54,8 @@ function newNode(): FakeNode {
     },
   });
   const refused =
-    `failed to pull and unpack image "${unreachable}": failed to resolve reference "${unreachable}": failed to do request: ` +
-    'Head "http://127.0.0.1:1/v2/none/none/manifests/1": dial tcp 127.0.0.1:1: connect: connection refused';
+    `failed to pull and unpack image "${unreachable}": failed to resolve image: failed to do request: ` +
+    'Head "https://127.0.0.1:1/v2/none/none/manifests/1": dial tcp 127.0.0.1:1: connect: connection refused';
   node.cri.faults.fail('pullImage', new KubeletError('internal', 'Unknown', refused), {
     times: Number.POSITIVE_INFINITY,
     match: ({ image }) => image?.image === unreachable,
@@ -65,6 +66,20 @@ function newNode(): FakeNode {
   });
   for (const [method, ms] of latencies) node.cri.faults.latency(method, ms);
   return node;
+}
+
+/** A process needs this long before it does anything, so that its container is observed running first. */
+const processMs = 30;
+
+function delayProcesses(node: FakeNode, { pod: { spec } }: Recording): void {
+  for (const { command = [], name } of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
+    const found = findProgram(command);
+    if (!('program' in found)) continue;
+    node.cri.setProgram(name, async (process) => {
+      await process.sleep(processMs);
+      return await found.program(process);
+    });
+  }
 }
 
 /** Creates the objects of the scenario; the service of the cluster already exists. */
@@ -117,6 +132,7 @@ export async function runRecording(recording: Recording): Promise<Outcome> {
   const { api, clock } = node;
   if (api === undefined) throw new Error('the node has no API server');
   createObjects(api, recording);
+  delayProcesses(node, recording);
   await node.start();
   await clock.advance(registerMs);
   const seen = watchStatuses(api);
@@ -136,7 +152,12 @@ export async function runRecording(recording: Recording): Promise<Outcome> {
   });
   const left =
     (await node.cri.listPodSandbox({})).items.length + (await node.cri.listContainers({})).containers.length;
-  const named = (text: string): string => text.replaceAll(uid, 'UID').replaceAll(/[0-9a-f]{64}/g, 'ID');
+  const named = (text: string): string =>
+    text
+      .replaceAll(uid, 'UID')
+      .replaceAll(/[0-9a-f]{64}/g, 'ID')
+      // The fake runtime is a containerd 1.6, which appends the kind of an error.
+      .replaceAll('no such file or directory: unknown', 'no such file or directory');
   const events = api.objects.list('events', namespace).map((event) => named(eventLine(event)));
   await node.stop();
   api.close();

@@ -96,19 +96,21 @@ describe('lifecycle of a static pod', () => {
     expect(after?.containerID).not.toBe(before);
   });
 
+  const unsupported = [{ name: 'v', fc: { targetWWNs: ['50060e801049cfd1'], lun: 0 } }];
+
   test('a pod with an unsupported field fails and names the field, others run', async () => {
-    node.write('a.yaml', aPod({ name: 'a', hostnameOverride: 'h' }));
+    node.write('a.yaml', aPod({ name: 'a', volumes: unsupported }));
     node.write('b.yaml', aPod({ name: 'b' }));
     await node.clock.advance(50);
     expect(node.status('uid-a')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
-    expect(node.status('uid-a')?.message).toContain('spec.hostnameOverride');
+    expect(node.status('uid-a')?.message).toContain('spec.volumes[0].fc');
     expect(node.status('uid-b')?.phase).toBe('Running');
   });
 
   test('a running pod edited under its UID to an unsupported field is stopped and fails', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
-    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2, hostnameOverride: 'h' }));
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2, volumes: unsupported }));
     await node.clock.advance(5_000);
     expect(node.status('uid-p')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
     expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toEqual([]);
@@ -118,7 +120,7 @@ describe('lifecycle of a static pod', () => {
   });
 
   test('a rejected pod corrected under the same UID runs, and keeps nothing of the rejection', async () => {
-    node.write('p.yaml', aPod({ hostnameOverride: 'h' }));
+    node.write('p.yaml', aPod({ volumes: unsupported }));
     await node.clock.advance(50);
     expect(node.status('uid-p')?.phase).toBe('Failed');
     node.write('p.yaml', aPod());

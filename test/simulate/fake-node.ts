@@ -4,7 +4,7 @@
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
 import type { Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import { asPodUid } from '../../src/api/pod/pod-ref.ts';
-import { staticPodUid } from '../../src/api/pod/static-pod-hash/compute.ts';
+import { staticPodHashes } from '../../src/api/pod/static-pod-hash/compute.ts';
 import type { HttpAnswer, HttpHandler, HttpRequest } from '../../src/api/ports/http.ts';
 import type { PodKill } from '../../src/api/ports/pod-kill.ts';
 import type { PodObjects } from '../../src/api/ports/pod-objects.ts';
@@ -297,7 +297,7 @@ export class FakeNode {
             this.directories.add(path);
             return isNew;
           },
-          readText: async () => 'nameserver 192.0.2.53\n',
+          readText: async () => 'nameserver 10.255.255.53\n',
           listNames: async (path) => this.#namesIn(path),
           readTextIfAny: async (path) => this.files.get(path),
           writeText: async (path, text) => void this.files.set(path, text),
@@ -314,7 +314,7 @@ export class FakeNode {
         systemProcesses: () => undefined,
         kernelLog: async () => ({ close: () => undefined }),
         manifests: this.#manifestFiles(),
-        decode: async (work) => [...buildParts(work, staticPodUid)],
+        decode: async (work) => [...buildParts(work, staticPodHashes)],
         stateFiles: this.#stateFiles(),
         probes: this.probes,
         probeResultFile: () => ({

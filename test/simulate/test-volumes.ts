@@ -18,10 +18,6 @@ export function testVolumes(
     random: Math.random,
     events: { pod: () => undefined, node: () => undefined },
     cri: { status: () => Promise.reject(new Error('unexpected call')) },
-    images: {
-      find: async () => undefined,
-      ensure: async ({ container }) => ({ ref: `sha256:${container.image}`, uid: undefined, username: '' }),
-    },
     allocatable: () => ({ cpu: '2', memory: '1Gi' }),
     log: silentLogger,
     ...input,

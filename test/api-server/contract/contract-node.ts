@@ -134,7 +134,7 @@ export function nodeContract(context: () => ContractContext): void {
     });
     const at = path('serviceaccounts', 'default', 'token');
     const token = await node.create<TokenRequest>(at, request(pod.metadata?.uid ?? ''), { signal });
-    expect(token.status?.token.split('.')).toHaveLength(3);
+    expect(token.status?.token?.split('.')).toHaveLength(3);
     expect(Date.parse(token.status?.expirationTimestamp ?? '')).not.toBeNaN();
     expect(await reasonOf(node.create(at, request('another'), { signal }))).toMatch(/Conflict|Forbidden/);
     const unnamed = request(pod.metadata?.uid ?? '', 'other-audience');

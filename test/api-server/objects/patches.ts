@@ -1,5 +1,6 @@
 // The three patch types of the server: RFC 6902, RFC 7396, and the strategic merge, which knows the keys of lists.
 // Upstream: apimachinery/pkg/util/{strategicpatch,jsonmergepatch}; the keys are the patchMergeKey tags of k8s.io/api.
+import { mergeKeysByKind, mergeKeysOfConfigMap } from '../../../src/api/k8s/generated/merge-keys.ts';
 import { ApiError, badRequest } from '../api-error.ts';
 
 type Json = unknown;
@@ -9,42 +10,10 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** By kind and path: the merge key of a list; '' for sets of plain values. Other lists are replaced. */
-const mergeKeys: Readonly<Record<string, string>> = {
-  'metadata.ownerReferences': 'uid',
-  'metadata.finalizers': '',
-  'Pod.spec.volumes': 'name',
-  'Pod.spec.initContainers': 'name',
-  'Pod.spec.containers': 'name',
-  'Pod.spec.ephemeralContainers': 'name',
-  'Pod.spec.imagePullSecrets': 'name',
-  'Pod.spec.hostAliases': 'ip',
-  'Pod.spec.topologySpreadConstraints': 'topologyKey',
-  'Pod.spec.schedulingGates': 'name',
-  'Pod.spec.resourceClaims': 'name',
-  'container.ports': 'containerPort',
-  'container.env': 'name',
-  'container.volumeMounts': 'mountPath',
-  'container.volumeDevices': 'devicePath',
-  'Pod.status.conditions': 'type',
-  'Pod.status.hostIPs': 'ip',
-  'Pod.status.podIPs': 'ip',
-  'Pod.status.resourceClaimStatuses': 'name',
-  'Node.spec.podCIDRs': '',
-  'Node.status.conditions': 'type',
-  'Node.status.addresses': 'type',
-  'Service.spec.ports': 'port',
-  'Service.status.conditions': 'type',
-  'ServiceAccount.secrets': 'name',
-  'PersistentVolumeClaim.status.conditions': 'type',
-  'Namespace.status.conditions': 'type',
-  'CSINode.spec.drivers': 'name',
-};
-
+/** The merge key of a list; '' for a set of plain values; undefined for a list that is replaced. */
 function mergeKeyOf(kind: string, path: string): string | undefined {
-  if (path.startsWith('metadata.')) return mergeKeys[path];
-  const inContainer = /^spec\.(?:containers|initContainers|ephemeralContainers)\.(.+)$/.exec(path)?.[1];
-  return mergeKeys[inContainer === undefined ? `${kind}.${path}` : `container.${inContainer}`];
+  // The metadata is the same for all kinds.
+  return (mergeKeysByKind[kind] ?? mergeKeysOfConfigMap)[path];
 }
 
 export function mergePatch(target: Json, patch: Json): Json {

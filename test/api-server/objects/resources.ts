@@ -149,7 +149,6 @@ const groups: readonly ResourceType[] = [
   }),
   row({
     group: 'certificates.k8s.io',
-    version: 'v1beta1',
     plural: 'clustertrustbundles',
     kind: 'ClusterTrustBundle',
     namespaced: false,

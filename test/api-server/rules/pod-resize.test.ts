@@ -44,6 +44,20 @@ test('a resize changes resources and resize policy, increments the generation, a
   expect(resize(containers({ resources: requested })).metadata?.generation).toBe(2);
 });
 
+test('pod-level resources and those of a plain init container can be resized', () => {
+  const { resize } = server({ resources, initContainers: [aContainer({ name: 'i', resources })] });
+  const more = { ...resources, requests: { cpu: '150m', memory: '64Mi' } };
+  const pod = resize((old) => ({
+    resources: more,
+    initContainers: old.spec?.initContainers?.map((each) => ({ ...each, resources: more })),
+  }));
+  expect([pod.spec?.resources, pod.spec?.initContainers?.[0]?.resources, pod.metadata?.generation]).toEqual([
+    more,
+    more,
+    2,
+  ]);
+});
+
 const sidecar = aContainer({ name: 's', restartPolicy: 'Always', resources });
 const rejected: readonly (readonly [string, PodOver, (pod: Pod) => object, string])[] = [
   [
@@ -87,15 +101,35 @@ const rejected: readonly (readonly [string, PodOver, (pod: Pod) => object, strin
     'spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize',
   ],
   [
-    'an init container that is not a sidecar',
-    { initContainers: [aContainer({ name: 'i', resources })] },
+    'an init container that would have to restart',
+    {
+      initContainers: [
+        aContainer({
+          name: 'i',
+          resources,
+          resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }],
+        }),
+      ],
+    },
     (pod) => ({
       initContainers: pod.spec?.initContainers?.map((each) => ({
         ...each,
         resources: { ...resources, requests: { cpu: '150m', memory: '64Mi' } },
       })),
     }),
-    'spec: Forbidden: resources for non-sidecar init containers are immutable',
+    'spec.initContainers[0]: Forbidden: non-sidecar init containers with a resize policy of RestartContainer cannot be resized',
+  ],
+  [
+    'a pod without its pod-level limit',
+    { resources },
+    () => ({ resources: { limits: { cpu: null } } }),
+    'spec.resources.limits: Forbidden: pod-level resource limits cannot be removed',
+  ],
+  [
+    'another pod-level resource',
+    { resources },
+    () => ({ resources: { limits: { 'hugepages-2Mi': '2Mi' }, requests: { 'hugepages-2Mi': '2Mi' } } }),
+    'spec: Forbidden: only cpu and memory resources are mutable at pod-level',
   ],
   [
     'another resource of a sidecar',
@@ -110,7 +144,7 @@ const rejected: readonly (readonly [string, PodOver, (pod: Pod) => object, strin
         },
       })),
     }),
-    'spec: Forbidden: only cpu and memory resources for sidecar containers are mutable',
+    'spec.initContainers[0]: Forbidden: only cpu and memory resources for init or sidecar containers are mutable',
   ],
   [
     'a mirror pod',

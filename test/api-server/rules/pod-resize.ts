@@ -3,7 +3,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Container, Pod, ResourceList } from '../../../src/api/k8s/types.ts';
 import { computePodQosClass, podQosClass } from '../../../src/api/pod/qos.ts';
-import { hasPodLevelResources } from '../../../src/api/pod/resources.ts';
 import { isSidecar } from '../../../src/api/pod/restart-policy.ts';
 import { Quantity } from '../../../src/api/quantity/quantity.ts';
 import { ApiError } from '../api-error.ts';
@@ -30,7 +29,13 @@ export function resizeWrite(before: StoredObject, given: StoredObject): StoredOb
 }
 
 function onlyResources(old: Pod, requested: Pod): Pod {
-  const spec = { ...old.spec, containers: old.spec?.containers ?? [] };
+  const { resources: _resources, ...rest } = old.spec ?? {};
+  const podLevel = requested.spec?.resources;
+  const spec = {
+    ...rest,
+    ...(podLevel === undefined ? {} : { resources: canonical(podLevel) }),
+    containers: old.spec?.containers ?? [],
+  };
   for (const list of lists) {
     const [had, has] = [old.spec?.[list] ?? [], requested.spec?.[list] ?? []];
     const sameNames = had.length === has.length && had.every(({ name }, at) => has[at]?.name === name);
@@ -67,7 +72,6 @@ function canonical(resources: NonNullable<Container['resources']>): NonNullable<
 
 function validate(old: Pod, pod: Pod): readonly Problem[] {
   const forbidden = (field: string, message: string): Problem => ({ field, type: 'Forbidden', message });
-  if (hasPodLevelResources(old)) return [forbidden('', 'pods with pod-level resources cannot be resized')];
   if (old.metadata?.annotations?.['kubernetes.io/config.mirror'] !== undefined)
     return [forbidden('', 'static pods cannot be resized')];
   const problems: Problem[] = tooSmallLimits(pod);
@@ -81,6 +85,7 @@ function validate(old: Pod, pod: Pod): readonly Problem[] {
   const running = old.status?.containerStatuses?.find(({ state }) => state?.running !== undefined);
   if (running !== undefined && running.resources === undefined)
     problems.push(forbidden('spec', 'Pod running on node without support for resize'));
+  problems.push(...podLevelProblems(old, pod, forbidden));
   for (const list of lists) {
     const [had, has] = [old.spec?.[list] ?? [], pod.spec?.[list] ?? []];
     if (had.length !== has.length)
@@ -101,20 +106,49 @@ function listProblems(
     const path = `spec.${list}[${at}]`;
     if (container.name !== old.name)
       return forbidden(`${path}.name`, `${list} may not be renamed or reordered on resize`);
-    const sidecar = list === 'initContainers' && isSidecar(old);
-    if (list === 'initContainers' && !sidecar)
-      return isDeepStrictEqual(container, old)
-        ? []
-        : forbidden('spec', 'resources for non-sidecar init containers are immutable');
     const removed = (['requests', 'limits'] as const)
       .filter((kind) => wasRemoved(old.resources?.[kind], container.resources?.[kind]))
       .map((kind) => forbidden(`${path}.resources.${kind}`, `resource ${kind} cannot be removed`));
-    const which = sidecar ? 'resources for sidecar containers' : 'resources';
+    const isInit = list === 'initContainers';
+    const which = isInit ? 'resources for init or sidecar containers' : 'resources';
     const others = isDeepStrictEqual(withoutCpuAndMemory(container), withoutCpuAndMemory(old))
       ? []
-      : [forbidden('spec', `only cpu and memory ${which} are mutable`)];
-    return [...removed, ...others];
+      : [forbidden(isInit ? path : 'spec', `only cpu and memory ${which} are mutable`)];
+    return [...removed, ...others, ...restartProblems(path, isInit, old, container, forbidden)];
   });
+}
+
+/** A plain init container runs once. */
+function restartProblems(
+  path: string,
+  isInit: boolean,
+  old: Container,
+  container: Container,
+  forbidden: (field: string, message: string) => Problem,
+): readonly Problem[] {
+  if (!isInit || isSidecar(container) || isDeepStrictEqual(container, old)) return [];
+  const message = 'non-sidecar init containers with a resize policy of RestartContainer cannot be resized';
+  return (container.resizePolicy ?? [])
+    .filter(({ restartPolicy }) => restartPolicy === 'RestartContainer')
+    .map(() => forbidden(path, message));
+}
+
+function podLevelProblems(
+  old: Pod,
+  pod: Pod,
+  forbidden: (field: string, message: string) => Problem,
+): readonly Problem[] {
+  const [before, after] = [old.spec?.resources, pod.spec?.resources];
+  if (before === undefined && after === undefined) return [];
+  if (after === undefined) return [forbidden('spec.resources', 'pod-level resources cannot be removed')];
+  const removed = (['requests', 'limits'] as const)
+    .filter((kind) => wasRemoved(before?.[kind], after[kind]))
+    .map((kind) => forbidden(`spec.resources.${kind}`, `pod-level resource ${kind} cannot be removed`));
+  const others = (resources: typeof before): object =>
+    withoutCpuAndMemory({ name: '', ...(resources === undefined ? {} : { resources }) });
+  return isDeepStrictEqual(others(before), others(after))
+    ? removed
+    : [...removed, forbidden('spec', 'only cpu and memory resources are mutable at pod-level')];
 }
 
 function wasRemoved(old: ResourceList | undefined, now: ResourceList | undefined): boolean {

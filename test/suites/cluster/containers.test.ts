@@ -88,8 +88,8 @@ describe('hooks', () => {
     const events = eventLines(world, 'web');
     expect(events).toEqual(
       expect.arrayContaining([
-        'Created: Created container: c',
-        'Started: Started container c',
+        'Created: Container created',
+        'Started: Container started',
         'FailedPostStartHook: PostStartHook failed',
         'Killing: FailedPostStartHook',
       ]),

@@ -50,6 +50,24 @@ test('a pod with a readiness gate is Ready exactly while the gate is True', asyn
   expect(condition(world, 'web', conditionType)).toEqual({ status: 'False' });
 });
 
+test('a pod is ready to start containers before its image is pulled, with the reason until then', async () => {
+  const world = await startCluster();
+  world.node.cri.faults.latency('runPodSandbox', 1_000);
+  world.node.cri.faults.latency('pullImage', 60_000);
+  const image = 'docker.io/library/slow:1';
+  world.run('slow', { containers: [aContainer({ image, imagePullPolicy: 'Always' })] });
+  await world.advance(500);
+  expect(condition(world, 'slow', 'PodReadyToStartContainers')).toEqual({
+    status: 'False',
+    reason: 'PodSandboxNotReady',
+    message: 'no pod sandbox exists',
+  });
+  await world.advance(1_500);
+  expect(condition(world, 'slow', 'PodReadyToStartContainers')).toEqual({ status: 'True' });
+  await world.advance(30_000);
+  expect(condition(world, 'slow', 'PodReadyToStartContainers')).toEqual({ status: 'True' });
+});
+
 test('a pod killed by the node is Failed with the reason once its containers have ended', async () => {
   const world = await startCluster();
   const deaf = aContainer({ command: ['sh', '-c', "trap '' TERM; sleep 1000"] });
@@ -87,7 +105,7 @@ test('events refer to the container and the pod’s object; repeated events incr
   const created = events.find(({ reason }) => reason === 'Created');
   expect(created).toMatchObject({
     type: 'Normal',
-    message: 'Created container: c',
+    message: 'Container created',
     count: world.callCount('createContainer'),
     source: { component: 'kubelet', host: 'n' },
     reportingComponent: 'kubelet',

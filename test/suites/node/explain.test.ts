@@ -16,7 +16,7 @@ test('explains a running pod', async () => {
   node.write('p.yaml', aPod());
   await node.clock.advance(1_000);
   expect(explanation()).toBe('running as specified');
-  expect(node.eventLines('uid-p').at(-1)).toBe('Started: Started container c');
+  expect(node.eventLines('uid-p').at(-1)).toBe('Started: Container started');
 });
 
 test('explains the second attempt of a pull', async () => {

@@ -7,7 +7,7 @@ import { FakeNode } from '../../simulate/fake-node.ts';
 
 let node: FakeNode;
 beforeEach(async () => {
-  node = new FakeNode({ gates: { PreventStaticPodAPIReferences: false } });
+  node = new FakeNode();
   await node.start();
 });
 afterEach(async () => await node.stop());
@@ -25,7 +25,9 @@ test.each([
     'present',
     'docker.io/library/busybox:1',
     'IfNotPresent',
-    [`Normal Pulled ${at} Container image "docker.io/library/busybox:1" already present on machine`],
+    [
+      `Normal Pulled ${at} Container image "docker.io/library/busybox:1" already present on machine and can be accessed by the pod`,
+    ],
   ],
   [
     'missing, with pull policy Never',
@@ -93,13 +95,16 @@ test('the node’s credentials are sent with the pull, and appear nowhere else',
   expect(JSON.stringify(node.events('uid-p'))).not.toContain('pass-word');
 });
 
-test('a missing pull secret is reported, and the pod runs', async () => {
-  node.write('p.yaml', aPod({ imagePullSecrets: [{ name: 'missing' }] }));
+test('a missing pull secret is reported if the pull fails, and is not needed for a preloaded image', async () => {
+  const missing =
+    'Unable to retrieve some image pull secrets (missing); attempting to pull the image may not succeed.';
+  const imagePullSecrets = [{ name: 'missing' }];
+  const containers = [aContainer({ image: 'example.com/absent:1' })];
+  node.setApiPods(aPod({ imagePullSecrets }), aPod({ name: 'q', imagePullSecrets, containers }));
   await node.clock.advance(5_000);
   expect(node.status('uid-p')?.phase).toBe('Running');
-  expect(node.events('uid-p').map(({ message }) => message)).toContain(
-    'Unable to retrieve some image pull secrets (missing); attempting to pull the image may not succeed.',
-  );
+  expect(node.events('uid-p').map(({ message }) => message)).not.toContain(missing);
+  expect(node.events('uid-q').map(({ message }) => message)).toContain(missing);
 });
 
 /** A node that verifies pull credentials, and a registry that accepts only the user ann. */
@@ -113,8 +118,6 @@ async function guarded(): Promise<FakeNode> {
   }
   const one = new FakeNode({
     objects,
-    gates: { KubeletEnsureSecretPulledImages: true, PreventStaticPodAPIReferences: false },
-    config: { imagePullCredentialsVerificationPolicy: 'NeverVerifyPreloadedImages' },
   });
   one.cri.publishImage({ name: 'example.com/app:1' });
   one.cri.faults.fail('pullImage', new KubeletError('internal', 'UNKNOWN', '401 Unauthorized'), {
@@ -136,13 +139,13 @@ const pullsOf = (one: FakeNode): number =>
 test('an image pulled with a secret is available only to pods with that secret, also after a restart', async () => {
   await node.stop();
   node = await guarded();
-  node.write('owner.yaml', wants('owner', 'mine'));
+  node.setApiPods(wants('owner', 'mine'));
   await node.clock.advance(5_000);
   expect([node.status('uid-owner')?.phase, pullsOf(node)]).toEqual(['Running', 1]);
   expect([...node.records.keys()].map((path) => path.split('/').at(-2))).toEqual(['pulled']);
   await node.kill();
   await node.start();
-  node.write('again.yaml', wants('again', 'copy'));
+  node.setApiPods(wants('owner', 'mine'), wants('again', 'copy'));
   await node.clock.advance(5_000);
   expect([node.status('uid-again')?.phase, pullsOf(node)]).toEqual(['Running', 1]);
   node.write('thief.yaml', wants('thief'));
@@ -158,7 +161,7 @@ test('a pod without the secret does not get the image of a pull that a killed ku
   await node.stop();
   node = await guarded();
   node.cri.faults.latency('pullImage', 30_000);
-  node.write('owner.yaml', wants('owner', 'mine'));
+  node.setApiPods(wants('owner', 'mine'));
   await node.clock.advance(5_000);
   expect([...node.records.keys()].map((path) => path.split('/').at(-2))).toEqual(['pulling']);
   const onDisk = [...node.records];
@@ -166,7 +169,6 @@ test('a pod without the secret does not get the image of a pull that a killed ku
   // The killed kubelet's code still runs in memory; drops what it wrote.
   node.records.clear();
   for (const [path, text] of onDisk) node.records.set(path, text);
-  node.remove('owner.yaml');
   // The runtime completes the pull.
   node.cri.faults.latency('pullImage', 0);
   await node.cri.pullImage({ image: { image: 'example.com/app:1' }, auth: { username: 'ann' } });

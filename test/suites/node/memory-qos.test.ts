@@ -1,5 +1,5 @@
-// Memory settings in CRI requests on cgroup v2. The values are those of a Go kubelet v1.34 for the same pods, except
-// for the size of the node.
+// Memory settings in CRI requests on cgroup v2. Upstream: generateLinuxContainerResources in
+// pkg/kubelet/kuberuntime/kuberuntime_container_linux.go.
 import { expect, onTestFinished, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';
@@ -10,7 +10,7 @@ async function unifiedOf(
   resources: Record<string, Record<string, string>>,
   options: Options = {},
 ): Promise<Record<string, string> | undefined> {
-  const node = new FakeNode({ machine: { cgroupVersion: 2 }, ...options });
+  const node = new FakeNode({ machine: { cgroupVersion: 2 }, gates: { MemoryQoS: false }, ...options });
   onTestFinished(() => node.stop());
   await node.start();
   node.write('p.yaml', aPod({ containers: [aContainer({ resources })] }));
@@ -44,9 +44,19 @@ test('MemoryQoS throttles a container without a limit near the allocatable memor
   const [node, mine] = [7_000_000_000, 32 * 1024 ** 2];
   const high = Math.floor((mine + (node - mine) * 0.8) / 4096) * 4096;
   expect(await unifiedOf(request, options)).toEqual({
-    'memory.min': `${mine}`,
+    'memory.min': '0',
+    'memory.low': '0',
     'memory.high': `${high}`,
     'memory.oom.group': '1',
     'memory.swap.max': '0',
   });
+});
+
+test('MemoryQoS with TieredReservation protects the requested memory, and throttles nothing by itself', async () => {
+  const options: Options = {
+    gates: { MemoryQoS: true },
+    config: { memoryReservationPolicy: 'TieredReservation' },
+  };
+  expect(await unifiedOf(request, options)).toMatchObject({ 'memory.low': `${32 * 1024 ** 2}` });
+  expect(await unifiedOf(request, options)).not.toHaveProperty('memory.high');
 });

@@ -14,6 +14,7 @@ import type { ConfigMap, Container, Pod, Secret } from '../../../src/api/k8s/typ
 import { podQosClass } from '../../../src/api/pod/qos.ts';
 import type { PodObjects } from '../../../src/api/ports/pod-objects.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log/log.ts';
 import { generateContainerConfig } from '../../../src/runtime/container/container-config.ts';
 import { containerOptions, messageMount } from '../../../src/runtime/container/container-options.ts';
 import { prepareSandbox } from '../../../src/runtime/sandbox/prepare-sandbox.ts';
@@ -157,15 +158,18 @@ async function containerOf(
     mount: async () => undefined,
     containerMounts: async () => ({ mounts, devices: [] }),
     unmount: async () => undefined,
+    readFile: async () => ({ hostPath: '', data: undefined }),
   };
   const deps = {
     clock: new FakeClock(0),
     node: { files: files as never, settings },
     inputs: { objects: objectsOf(recorded), volumes },
+    report: { log: silentLogger },
   };
   const podIps = recorded.podIP === '' ? [] : [recorded.podIP];
   const message = await messageMount(deps.node, { pod, container, restartCount: 0 });
-  const options = await containerOptions(deps, { pod, container, restartCount: 0, podIps, message }, signal);
+  const input = { pod, container, restartCount: 0, podIps, message, imageVolumes: new Map() };
+  const options = await containerOptions(deps, input, signal);
   const users = await userNamespaces.of();
   const config = generateContainerConfig(
     { pod, container, restartCount: 0, imageRef: '', imageUser: { uid: 0n, username: '' }, users, options },

@@ -28,7 +28,6 @@ const origin: ManifestOrigin = {
   source: 'file',
   origin: '/manifests/a',
   nowMs: 0,
-  forbidApiReferences: true,
 };
 
 let root = '';
@@ -75,7 +74,7 @@ function decodeWorker(options: Partial<DecodeWorkerOptions> = {}): DecodeWorker 
 
 function buildPodsBy(worker: DecodeWorker): BuildPods {
   return buildPodsBySize({
-    computeHash: () => 'unused',
+    hashes: { computeHash: () => 'unused' },
     decodeInWorker: (work, signal) => worker.call(work, signal),
   });
 }
@@ -263,7 +262,8 @@ test('a manifest that takes too long is reported, and the others run', async () 
     log: { ...silentLogger, error: (message, fields) => faults.push([message, fields]) },
     path: directory,
     fileCheckMs: 3_600_000,
-    staticPods: { nodeName: 'node', forbidApiReferences: true },
+    staticPods: { nodeName: 'node' },
+    podsOnNode: async () => ({ running: [], present: [] }),
   });
   const stop = new AbortController();
   const { stopped } = await source.start(stop.signal);

@@ -48,6 +48,7 @@ function entry(over: Partial<CadvisorEntry> = {}): CadvisorEntry {
       processes: 2,
     },
     details,
+    startedAtMs: 1_699_999_990_000,
     processes: { descriptors: 9, sockets: 1 },
     softOpenFiles: -1,
     interfaces: [],

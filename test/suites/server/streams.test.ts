@@ -9,11 +9,13 @@ import { podUid } from '../../../src/api/pod/pod-ref.ts';
 import { realClock } from '../../../src/base/clock.ts';
 import { Verbosity } from '../../../src/base/log/log.ts';
 import { textLogger } from '../../../src/base/log/log-text.ts';
+import { Metrics } from '../../../src/base/metrics.ts';
 import { type HttpListener, listenHttp } from '../../../src/edge/http/listen-http.ts';
-import { UpgradeProxy } from '../../../src/edge/http/upgrade-proxy.ts';
+import { StreamProxy } from '../../../src/edge/streams/stream-proxy.ts';
 import { route } from '../../../src/server/router.ts';
 import { routesOf } from '../../../src/server/routes.ts';
 import { streamHandlers, streamProxyOptions } from '../../../src/server/streams/stream-handlers.ts';
+import { StreamMetrics } from '../../../src/server/streams/stream-metrics.ts';
 import { aPod } from '../../builders/builders.ts';
 import { FakeCri, fakeBusybox } from '../../fake-cri/fake-cri.ts';
 import { type StreamServer, serveStreams } from '../../fake-cri/stream-server.ts';
@@ -23,7 +25,7 @@ let leaks: LeakCheck;
 let cri: FakeCri;
 let streams: StreamServer;
 let port: HttpListener;
-let proxy: UpgradeProxy;
+let proxy: StreamProxy;
 let log: string[];
 
 beforeEach(async () => {
@@ -38,10 +40,12 @@ beforeEach(async () => {
     verbosity: new Verbosity(2),
     pid: 1,
   });
-  proxy = new UpgradeProxy(streamProxyOptions({ streamingConnectionIdleTimeout: { ms: 0 } }, logger));
+  proxy = new StreamProxy(streamProxyOptions({ streamingConnectionIdleTimeout: { ms: 0 } }, logger));
   const handlers = streamHandlers({
     desired: { all: () => [{ uid: podUid(pod), pod, source: 'api' }] },
     cri,
+    webSockets: true,
+    metrics: new StreamMetrics(new Metrics()),
   });
   const settings = {
     port: 'secure',
@@ -126,8 +130,8 @@ test('a WebSocket carries outputs, the exit status and the protocol that the run
     (each) => `&command=${encodeURIComponent(each)}`,
   );
   const ended = await overWebSocket(`/exec/default/p/c?output=1&error=1${command.join('')}`, [
-    'v5.channel.k8s.io',
     'v4.channel.k8s.io',
+    'channel.k8s.io',
   ]);
   expect(ended.protocol).toBe('v4.channel.k8s.io');
   expect(ended.channels).toMatchObject({ 1: 'out\n', 2: 'err\n' });

@@ -134,7 +134,7 @@ describe('trust bundles', () => {
   };
 
   test('a pod waits for a bundle of its signer, and its file follows changes', async () => {
-    const world = await start({ ClusterTrustBundleProjection: true });
+    const world = await start({});
     const text = runWith(world);
     await world.advance(3_000);
     expect(world.phase('web')).toBe('Pending');
@@ -148,7 +148,7 @@ describe('trust bundles', () => {
   });
 
   test('without the feature gate the pod waits, with an event', async () => {
-    const world = await start();
+    const world = await start({ ClusterTrustBundleProjection: false });
     runWith(world);
     put(world, 'a');
     await world.advance(3_000);
