@@ -2,12 +2,14 @@
 # make check     static checks and unit tests; no root needed
 # make test      everything, with integration tests on a real containerd; root needed
 # make build     build the kubelet command, bin/kubelet
+# make test-runtimes  the integration tests on containerd 1.7 and 2, unpacked from newer Debian suites
 # make bench     measure pod starts, log followers and scrapes
 # make generate  rewrite every generated file
+# make kubernetes-types RELEASE=v1.37.0 SOURCES=dir  follow another release of the Kubernetes API
 # make fix       format the code
 # make clean     remove everything that was built
 # CONTRIBUTING.md lists all targets with their durations.
-.PHONY: run test check static build bench clean setup generate fix \
+.PHONY: run test test-runtimes runtimes check static build bench clean setup generate kubernetes-types fix \
 	types lint format layers exports language readmes regexes drift unit integration
 
 bin := node_modules/.bin
@@ -64,6 +66,11 @@ drift: setup
 generate: setup
 	@$(script) tools/generate.ts
 
+# RELEASE=v1.37.0 SOURCES=root of its sources OPENAPI=folder of its OpenAPI v3 documents, if not below SOURCES.
+kubernetes-types: setup
+	@$(script) tools/kubernetes/import.ts "$(RELEASE)" "$(SOURCES)" $(OPENAPI)
+	@$(script) tools/generate.ts
+
 # TEST_EFFORT=full, which make test sets, runs every repetition of the fuzz and volume tests.
 unit: setup
 	@$(bin)/vitest run --reporter=minimal --reporter=json --outputFile.json=dist/reports/unit.json
@@ -73,6 +80,14 @@ build: setup
 
 integration: build
 	@$(bin)/vitest run --config vitest.integration.config.ts --reporter=verbose --reporter=json --outputFile.json=dist/reports/integration.json
+
+# containerd 1.7 and 2 into .cache/runtimes, from Debian's mirror; nothing is installed.
+runtimes: setup
+	@$(script) tools/fetch-runtimes.ts
+
+# The integration tests on these runtimes.
+test-runtimes: build
+	@$(script) tools/test-runtimes.ts
 
 bench: build
 	@$(script) bench/pod-start.ts

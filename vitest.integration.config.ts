@@ -6,7 +6,8 @@ import { slowness } from './integration/rig/wait.ts';
 export default defineConfig({
   test: {
     include: ['integration/**/*.test.ts'],
-    globalSetup: ['integration/rig/clear-dead-rigs.ts'],
+    globalSetup: ['integration/rig/fetch-runtime.ts', 'integration/rig/clear-dead-rigs.ts'],
+    setupFiles: ['integration/rig/use-runtime.ts'],
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 120_000 * slowness,

@@ -28,7 +28,7 @@ const pods = new PodCgroups({
     enforceCpuLimits: true,
     cpuPeriodUs: 100_000n,
     pidsLimit: 0n,
-    memoryQos: false,
+    reservesMemory: false,
     podLevelResources: true,
   },
 });

@@ -13,10 +13,12 @@ import { buildFlooder } from '../integration/support/start-flood.ts';
 import { Channel } from '../src/base/channel.ts';
 import { realClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/log/log.ts';
+import { Metrics } from '../src/base/metrics.ts';
 import { defaultGates } from '../src/config/gates/feature-gates.ts';
 import { listenHttp } from '../src/edge/http/listen-http.ts';
 import { listenHttps } from '../src/edge/http/listen-https.ts';
 import { LoopDelayMonitor } from '../src/edge/machine/loop-delay.ts';
+import { AuthMetrics } from '../src/server/auth/auth-metrics.ts';
 import { buildAdmission } from '../src/server/auth/build-admission.ts';
 import { route } from '../src/server/router.ts';
 import { type RouteHandlers, routesOf } from '../src/server/routes.ts';
@@ -96,6 +98,7 @@ async function serve(): Promise<void> {
     settings: { fineGrained: true, allowGetStreams: false, certificateUids: false },
     hashKey: Buffer.alloc(32),
     random: Math.random,
+    metrics: new AuthMetrics(new Metrics(), realClock),
     clock: realClock,
     log: silentLogger,
   });

@@ -25,11 +25,7 @@ const forever = 'exec sleep 2147483647';
 
 describeOnRig('container configuration', () => {
   let kubelet: Kubelet;
-  const own = useNode(
-    (node) => ({ kubelet } = node),
-    // Admits static pods that need an API server, to test them on a node without one.
-    () => ({ config: { featureGates: { PreventStaticPodAPIReferences: false } } }),
-  );
+  const own = useNode((node) => ({ kubelet } = node));
 
   const withMain = (name: string, script: string, over: Partial<Container> = {}): Pod =>
     manifest(name, { containers: [container('main', script, over)] });
@@ -55,18 +51,9 @@ describeOnRig('container configuration', () => {
     ]);
   });
 
-  test('a ConfigMap on a node without an API server is named in the waiting reason', async () => {
-    own.write('no-map', withMain('no-map', exitsOnTerm, { envFrom: [{ configMapRef: { name: 'absent' } }] }));
-    const reason = 'CreateContainerConfigError';
-    const pod = await untilContainer(kubelet, 'no-map', reason, (s) => s.state?.waiting?.reason === reason);
-    expect(containerStatus(pod).state?.waiting?.message).toBe(
-      "couldn't get configMap default/absent, no kubeClient defined",
-    );
-  });
-
   test('metrics count starts, and failed starts by reason', async () => {
     own.write('counted', withMain('counted', exitsOnTerm));
-    own.write('failing', withMain('failing', exitsOnTerm, { envFrom: [{ secretRef: { name: 'absent' } }] }));
+    own.write('failing', withMain('failing', exitsOnTerm, { securityContext: { runAsNonRoot: true } }));
     await untilRunning(kubelet, 'counted');
     const code = 'CreateContainerConfigError';
     await untilContainer(kubelet, 'failing', code, (each) => each.state?.waiting?.reason === code);
@@ -89,6 +76,22 @@ describeOnRig('container configuration', () => {
     expect(lines[1]).toBe('# Kubernetes-managed hosts file.');
     expect(lines).toContain(`${pod.status?.podIP}\tmyhost.sub.default.svc.\tmyhost`);
     expect(lines.slice(-2)).toEqual(['# Entries added by HostAliases.', '192.0.2.7\tone\ttwo']);
+  });
+
+  test('a hostname override replaces hostname and domain, also in the hosts file', async () => {
+    const main = container('main', `hostname; cat /etc/hosts; ${forever}`);
+    const over = {
+      hostname: 'myhost',
+      subdomain: 'sub',
+      hostnameOverride: 'other.example.com',
+      containers: [main],
+    };
+    own.write('override', manifest('override', over));
+    const pod = await untilRunning(kubelet, 'override');
+    const lines = await untilLogged(kubelet, pod, 9);
+    expect(lines[0]).toBe('other.example.com');
+    expect(lines).toContain(`${pod.status?.podIP}\tother.example.com`);
+    expect(lines.join('\n')).not.toContain('myhost');
   });
 
   test('a container runs with its user, groups, capabilities and read-only root', async () => {

@@ -1,6 +1,7 @@
 // The CRI contract on a real containerd; the fake runtime passes the same cases.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isUnimplemented } from '../src/api/cri/runtime.ts';
 import { criContract } from '../test/fake-cri/contract/cri-contract.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
@@ -18,6 +19,18 @@ async function hasEvents(rig: Rig): Promise<boolean> {
   return !isRefused;
 }
 
+/** No containerd up to 2.1 has them. */
+async function streamsLists(rig: Rig): Promise<boolean> {
+  try {
+    for await (const message of rig.cri.streamImages({}, { timeoutMs: 5000 }))
+      return message.images.length > 0;
+  } catch (err) {
+    if (isUnimplemented(err)) return false;
+    throw err;
+  }
+  return true;
+}
+
 describeOnRig('containerd', () => {
   criContract('containerd', async () => {
     const rig = await startRig();
@@ -26,7 +39,9 @@ describeOnRig('containerd', () => {
       images: rig.cri,
       image: rig.images.busybox,
       pauseReady: true,
+      major: Number.parseInt((await rig.cri.version({})).runtimeVersion, 10),
       hasEvents: await hasEvents(rig),
+      streamsLists: await streamsLists(rig),
       cgroupParent: rig.cgroupParent,
       logDirectory: join(rig.workspace.dir, 'logs'),
       advance: (ms) => sleep(ms),

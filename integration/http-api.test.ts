@@ -163,7 +163,11 @@ describeOnRig('http api', () => {
       ['GET /runningpods/', 200, /"name":"web"/],
       ['GET /explain', 200, /"explanation"/],
       ['GET /configz', 200, /"kubeletconfig"/],
-      ['GET /statusz', 200, /kubelet statusz/],
+      [
+        'GET /statusz',
+        200,
+        /\nkubelet statusz\n.*\n\nStarted: .*\nPaths: \/configz \/debug \/flagz \/healthz \/metrics\n$/s,
+      ],
       ['GET /flagz', 200, /kubeconfig/],
       ['GET /stats/summary', 200, /"nodeName": "node1"/],
       ['GET /metrics', 200, /kubelet_http_requests_total\{.*server_type="readwrite"\}/],
@@ -191,6 +195,25 @@ describeOnRig('http api', () => {
         text instanceof RegExp ? expect.stringMatching(/^/) : text === '' ? expect.any(String) : text,
       ]);
       if (text instanceof RegExp) expect(answer.text).toMatch(text);
+    }
+  });
+
+  test('serves /flagz and /statusz as objects', async () => {
+    for (const [path, kind] of [
+      ['/flagz', 'Flagz'],
+      ['/statusz', 'Statusz'],
+    ] as const) {
+      const accept = `application/json;as=${kind};v=v1beta1;g=config.k8s.io`;
+      const { status, text } = await ask(`GET ${path}`, { ...by(cluster.admin), headers: { accept } });
+      expect([status, JSON.parse(text)]).toMatchObject([
+        200,
+        { kind, apiVersion: 'config.k8s.io/v1beta1', metadata: { name: 'kubelet' } },
+      ]);
+      const other = { ...by(cluster.admin), headers: { accept: 'application/json' } };
+      expect((await ask(`GET ${path}`, other)).status).toBe(406);
+      expect((await ask(`GET ${path}`, by(cluster.admin))).text).toContain(
+        `\nkubelet ${kind.toLowerCase()}\n`,
+      );
     }
   });
 

@@ -1,6 +1,16 @@
 // Image pulls: credentials of the node and of a credential provider, pull records, and failures of registries,
 // providers and the kubelet.
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
@@ -8,10 +18,13 @@ import { buildBusyboxImage } from './rig/images.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import type { OciImage } from './rig/oci.ts';
 import { describeOnRig } from './rig/on-rig.ts';
+import { mustRun } from './rig/process.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
+import type { Cluster } from './support/cluster.ts';
 import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { containerStatus, untilContainer, untilRunning } from './support/pod-state.ts';
+import { useClusterNode } from './support/suite-node.ts';
 import { TestPods } from './support/test-pods.ts';
 
 const username = 'ann';
@@ -59,7 +72,6 @@ describeOnRig('image pulls', () => {
       config: {
         serializeImagePulls: false,
         maxParallelImagePulls: 3,
-        featureGates: { KubeletEnsureSecretPulledImages: true },
       },
       flags: [
         `--image-credential-provider-config=${config}`,
@@ -134,7 +146,7 @@ describeOnRig('image pulls', () => {
     const record = await untilRecorded(`${rig.registry.host}/node/app`);
     expect(JSON.parse(record)).toMatchObject({
       kind: 'ImagePulledRecord',
-      apiVersion: 'kubelet.config.k8s.io/v1alpha1',
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
       credentialMapping: { [`${rig.registry.host}/node/app`]: { nodePodsAccessible: true } },
     });
     // Present now, and available to every pod: the registry is not queried again.
@@ -207,6 +219,54 @@ describeOnRig('image pulls', () => {
     await waitFor(() => records('pulling').length === 0, 'the intent of the completed pull to be removed');
   });
 
+  test('pods without secrets use a preloaded image, and no record of it is needed', async () => {
+    own.write('preloaded', manifest('preloaded', { containers: [container('main', exitsOnTerm)] }));
+    await untilRunning(kubelet, 'preloaded');
+    expect(records('pulled').some((text) => text.includes('busybox'))).toBe(false);
+    const metrics = await (await kubelet.get(kubelet.readOnlyPort, '/metrics')).text();
+    expect(metrics).toMatch(
+      /kubelet_imagemanager_image_mustpull_checks_total\{result="credentialPolicyAllowed"\} [1-9]/,
+    );
+    expect(metrics).toMatch(
+      /kubelet_image_manager_ensure_image_requests_total\{pull_policy="ifnotpresent",present_locally="true",pull_required="false"\} [1-9]/,
+    );
+  });
+
+  test('takes the records of an older kubelet over, and survives damaged and hostile ones', async () => {
+    const name = rig.registry.add('node/old:1', image);
+    const guarded = rig.registry.add('plugin/guarded:1', image);
+    for (const [pod, of] of [
+      ['old', name],
+      ['guarded', guarded],
+    ] as const) {
+      own.write(pod, podOf(pod, of));
+      await untilRunning(kubelet, pod);
+      own.remove(pod);
+    }
+    await kubelet.stop();
+    const dir = join(kubelet.rootDir, 'image_manager', 'pulled');
+    const before = new Map(readdirSync(dir).map((each) => [each, readFileSync(join(dir, each), 'utf8')]));
+    for (const [each, text] of before) writeFileSync(join(dir, each), text.replace('v1beta1', 'v1alpha1'));
+    const odd = (byte: string): string => join(dir, `sha256-${byte.repeat(64)}`);
+    writeFileSync(odd('a'), '{"kind":');
+    writeFileSync(odd('b'), '');
+    truncateSync(odd('b'), 3_000_000_000);
+    await mustRun('mkfifo', [odd('c')]);
+    symlinkSync('/dev/zero', odd('d'));
+    mkdirSync(odd('e'));
+    await kubelet.start();
+    await waitFor(
+      () => [...before].every(([each, text]) => readFileSync(join(dir, each), 'utf8') === text),
+      'the records to be rewritten',
+    );
+    expect(kubelet.log.matching(/Failed to read image pull record/)).toHaveLength(5);
+    rig.registry.requests.length = 0;
+    own.write('again-old', podOf('again-old', name));
+    await untilRunning(kubelet, 'again-old');
+    expect(rig.registry.requests).toEqual([]);
+    for (const byte of 'abcde') rmSync(odd(byte), { recursive: true });
+  });
+
   test('a missing credential provider keeps the kubelet from starting, and is named', async () => {
     const config = join(rig.workspace.dir, 'missing.json');
     const provider = { name: 'absent', matchImages: ['example.com'], defaultCacheDuration: '1h', apiVersion };
@@ -228,5 +288,54 @@ describeOnRig('image pulls', () => {
     await broken.start({ untilReady: false });
     await waitFor(() => !broken.running, 'the kubelet to exit', 60_000);
     expect(broken.log.text()).toContain(`plugin binary executable ${plugins}/absent did not exist`);
+  });
+});
+
+describeOnRig('image pulls with secrets of the cluster', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+
+  useClusterNode((node) => ({ rig, cluster, kubelet } = node));
+
+  test('an image pulled with a secret is only for pods with it, also after a kill of the kubelet', async () => {
+    const image = await buildBusyboxImage();
+    const name = rig.registry.add('private/app:1', image);
+    rig.registry.requireAuth(auth);
+    const config = { auths: { [rig.registry.host]: { username, password } } };
+    cluster.double.objects.create('secrets', {
+      metadata: { name: 'pull', namespace: 'default' },
+      type: 'kubernetes.io/dockerconfigjson',
+      data: { '.dockerconfigjson': Buffer.from(JSON.stringify(config)).toString('base64') },
+    });
+    const create = (pod: string, policy: string, ...secrets: readonly string[]): Pod =>
+      cluster.createPod(
+        manifest(pod, {
+          containers: [container('main', exitsOnTerm, { image: name, imagePullPolicy: policy })],
+          imagePullSecrets: secrets.map((each) => ({ name: each })),
+        }),
+      );
+    const untilWaits = (pod: string, reason: string): Promise<Pod> =>
+      cluster.untilPod(pod, reason, ({ containerStatuses }) =>
+        Boolean(containerStatuses?.some(({ state }) => state?.waiting?.reason === reason)),
+      );
+    create('owner', 'IfNotPresent', 'pull');
+    await cluster.untilReady('owner');
+    create('thief', 'IfNotPresent', 'missing');
+    create('never', 'Never');
+    await untilWaits('thief', 'ErrImagePull');
+    await untilWaits('never', 'ErrImageNeverPull');
+    await kubelet.kill9();
+    await kubelet.start();
+    rig.registry.requests.length = 0;
+    create('friend', 'Never', 'pull');
+    await cluster.untilReady('friend');
+    create('later', 'Never');
+    await untilWaits('later', 'ErrImageNeverPull');
+    const events = cluster.double.objects.list('events', 'default');
+    expect(events.map(({ message }) => message)).toContain(
+      'Unable to retrieve some image pull secrets (missing); attempting to pull the image may not succeed.',
+    );
+    expect(kubelet.log.text()).not.toContain(password);
   });
 });

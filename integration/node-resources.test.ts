@@ -54,7 +54,7 @@ describeOnRig('cgroups of the kernel', () => {
         enforceCpuLimits: true,
         cpuPeriodUs: 100_000n,
         pidsLimit: 50n,
-        memoryQos: false,
+        reservesMemory: false,
         podLevelResources: true,
       },
     });

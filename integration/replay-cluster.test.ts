@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import type { Event } from '../src/api/k8s/types.ts';
+import { pendingRecordings } from '../test/replay/pending.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
 import { createObjects, createPod, eventLine, namespace } from '../test/replay/run.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -20,7 +21,9 @@ import {
 } from './support/recorded-pods.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
-const recordings = readRecordings().filter(({ name }) => needsCluster.has(name));
+const recordings = readRecordings()
+  .filter(({ name }) => needsCluster.has(name))
+  .filter(({ name }) => !pendingRecordings.has(name));
 const recordedPath = '/tmp/lab-hostpath';
 
 describeOnRig('replay in a cluster', () => {

@@ -2,6 +2,7 @@
 // kubelet, with the same events, and leaves nothing behind. Those that need a cluster are in replay-cluster.test.ts.
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
+import { pendingRecordings } from '../test/replay/pending.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -16,7 +17,9 @@ import {
   wantedState,
 } from './support/recorded-pods.ts';
 
-const recordings = readRecordings().filter(({ name }) => !needsCluster.has(name));
+const recordings = readRecordings()
+  .filter(({ name }) => !needsCluster.has(name))
+  .filter(({ name }) => !pendingRecordings.has(name));
 
 interface LoggedEvent {
   readonly msg: string;

@@ -77,6 +77,14 @@ describeOnRig('resize', () => {
     return { pod: limits(path), container: limits(`${path}/${id}`) };
   }
 
+  const eventsOf = (name: string): readonly string[] =>
+    cluster.double.objects
+      .list('events', 'default')
+      .filter(
+        ({ involvedObject, reason = '' }) => involvedObject.name === name && reason.startsWith('Resize'),
+      )
+      .map(({ message, reason }) => `${reason} ${message}`);
+
   /** Runs a script in the pod's container. */
   async function exec(pod: Pod, script: string): Promise<void> {
     const containerId = pod.status?.containerStatuses?.[0]?.containerID?.split('://')[1] ?? '';
@@ -101,15 +109,10 @@ describeOnRig('resize', () => {
     const shrunk = await untilSized('burst', '50m/100m 16Mi/32Mi');
     expect(kernel(shrunk)).toEqual({ pod: ['10000', `${32 * mebi}`], container: ['10000', `${32 * mebi}`] });
     expect([startedAt(shrunk), shrunk.status?.observedGeneration]).toEqual([before, 3]);
-    const events = cluster.double.objects
-      .list('events', 'default')
-      .filter(
-        ({ involvedObject, reason }) => involvedObject.name === 'burst' && reason === 'ResizeCompleted',
-      );
-    expect(events.length).toBeGreaterThan(0);
+    await expect.poll(() => eventsOf('burst').length).toBe(4);
   });
 
-  test('a Guaranteed pod is resized, and an infeasible resize is rejected', async () => {
+  test('a Guaranteed pod is resized, and a resize beyond the node is deferred', async () => {
     const pod = await run('exact', '100m/100m 32Mi/32Mi');
     const before = startedAt(pod);
     resize('exact', '200m/200m 64Mi/64Mi');
@@ -118,15 +121,18 @@ describeOnRig('resize', () => {
     resize('exact', '500/500 64Mi/64Mi');
     const refused = await cluster.untilPod(
       'exact',
-      'to be rejected',
+      'to be deferred',
       (_, each) => conditionsOf(each).length > 0,
     );
     expect(conditionsOf(refused)).toMatchObject([
-      { type: 'PodResizePending', status: 'True', reason: 'Infeasible', observedGeneration: 3 },
+      { type: 'PodResizePending', status: 'True', reason: 'Deferred', observedGeneration: 3 },
     ]);
     expect(conditionsOf(refused)[0]?.message).toMatch(
-      /^Node didn't have enough capacity: cpu, requested: 500000, capacity: \d+$/,
+      /^Node didn't have enough resource: cpu, requested: 500000, used: \d+, capacity: \d+$/,
     );
+    await expect
+      .poll(() => eventsOf('exact').at(-1))
+      .toMatch(/^ResizeDeferred Pod resize OutOfcpu: \{"containers"/);
     expect([kernel(refused), startedAt(refused)]).toEqual([kernel(grown), before]);
   });
 
@@ -178,5 +184,131 @@ describeOnRig('resize', () => {
       pod: ['40000', `${160 * mebi}`],
       container: ['40000', `${160 * mebi}`],
     });
+  });
+
+  /** As recorded from the Go kubelet v1.37: statuses, events, and the kernel's values. */
+  test('pod-level resources are resized, with the limits that a container has from its pod', async () => {
+    const podLevel = (text: string): Resources => amounts(text);
+    const has = (text: string) => ({ requests: podLevel(text).requests, limits: podLevel(text).limits });
+    cluster.createPod(
+      manifest('whole', {
+        resources: podLevel('100m/200m 64Mi/128Mi'),
+        containers: [container('main', 'sleep 100000')],
+      }),
+    );
+    const pod = await cluster.untilReady('whole');
+    expect([pod.status?.allocatedResources, pod.status?.resources]).toEqual([
+      { cpu: '100m', memory: '64Mi' },
+      has('100m/200m 64Mi/128Mi'),
+    ]);
+    expect(kernel(pod)).toEqual({ pod: ['20000', `${128 * mebi}`], container: ['20000', `${128 * mebi}`] });
+    const before = startedAt(pod);
+    const sizes = ['150m/300m 64Mi/192Mi', '100m/250m 32Mi/64Mi'];
+    for (const size of sizes) {
+      cluster.double.objects.patch(
+        'pods',
+        'default',
+        'whole',
+        { spec: { resources: podLevel(size) } },
+        'resize',
+      );
+      const done = await cluster.untilPod(
+        'whole',
+        `to have ${size}`,
+        ({ resources }, each) =>
+          JSON.stringify(sorted(resources)) === JSON.stringify(sorted(podLevel(size))) &&
+          conditionsOf(each).length === 0,
+      );
+      const { limits, requests } = podLevel(size);
+      expect([done.status?.allocatedResources, done.status?.containerStatuses?.[0]?.resources]).toEqual([
+        requests,
+        {},
+      ]);
+      const quota = `${Number.parseInt(limits?.['cpu'] ?? '', 10) * 100}`;
+      const memory = `${Number.parseInt(limits?.['memory'] ?? '', 10) * mebi}`;
+      expect(kernel(done)).toEqual({ pod: [quota, memory], container: [quota, memory] });
+      expect(startedAt(done)).toEqual(before);
+    }
+    const summary = '{"containers":[{"name":"main","resources":{}}]';
+    await expect
+      .poll(() => eventsOf('whole').toSorted())
+      .toEqual([
+        `ResizeCompleted Pod resize completed: ${summary},"generation":2}`,
+        `ResizeCompleted Pod resize completed: ${summary},"generation":3}`,
+        `ResizeStarted Pod resize started: ${summary},"generation":2}`,
+        `ResizeStarted Pod resize started: ${summary},"generation":3}`,
+      ]);
+  });
+
+  test('a pod-level resize interrupted by kills of the kubelet completes, without a restart', async () => {
+    cluster.createPod(
+      manifest('cut-whole', {
+        resources: amounts('100m/200m 32Mi/64Mi'),
+        containers: [container('main', 'sleep 100000')],
+      }),
+    );
+    const before = startedAt(await cluster.untilReady('cut-whole'));
+    for (const [round, size] of ['100m/300m 32Mi/128Mi', '100m/250m 32Mi/96Mi'].entries()) {
+      cluster.double.objects.patch(
+        'pods',
+        'default',
+        'cut-whole',
+        { spec: { resources: amounts(size) } },
+        'resize',
+      );
+      await new Promise((resolve) => setTimeout(resolve, 10 + round * 15));
+      await kubelet.kill9();
+      await kubelet.start();
+      const done = await cluster.untilPod(
+        'cut-whole',
+        `to have ${size}`,
+        ({ resources }, each) =>
+          JSON.stringify(sorted(resources)) === JSON.stringify(sorted(amounts(size))) &&
+          conditionsOf(each).length === 0,
+      );
+      expect(startedAt(done)).toEqual(before);
+    }
+    expect(kernel(cluster.pod('cut-whole') ?? {})).toEqual({
+      pod: ['25000', `${96 * mebi}`],
+      container: ['25000', `${96 * mebi}`],
+    });
+  });
+
+  test('a running init container is resized, and the pod then starts its containers', async () => {
+    const init = {
+      ...container('init', 'until [ -e /tmp/go ]; do sleep 0.2; done'),
+      resources: amounts('50m/100m 16Mi/32Mi'),
+    };
+    cluster.createPod(
+      manifest('early', {
+        initContainers: [init],
+        containers: [{ ...container('main', 'sleep 100000'), resources: amounts('50m/100m 16Mi/32Mi') }],
+      }),
+    );
+    await cluster.untilPod(
+      'early',
+      'to run its init container',
+      ({ initContainerStatuses = [] }) => initContainerStatuses[0]?.state?.running !== undefined,
+    );
+    const resized = (cluster.pod('early')?.spec?.initContainers ?? []).map((each) => ({
+      ...each,
+      resources: amounts('100m/200m 32Mi/64Mi'),
+    }));
+    cluster.double.objects.patch('pods', 'default', 'early', { spec: { initContainers: resized } }, 'resize');
+    const grown = await cluster.untilPod(
+      'early',
+      'to resize its init container',
+      ({ initContainerStatuses = [] }, each) =>
+        JSON.stringify(sorted(initContainerStatuses[0]?.resources)) ===
+          JSON.stringify(sorted(amounts('100m/200m 32Mi/64Mi'))) && conditionsOf(each).length === 0,
+    );
+    const { containerID = '', restartCount } = grown.status?.initContainerStatuses?.[0] ?? {};
+    expect(restartCount).toBe(0);
+    await rig.cri.execSync({
+      containerId: containerID.split('://')[1] ?? '',
+      cmd: ['touch', '/tmp/go'],
+      timeout: 30n,
+    });
+    await cluster.untilReady('early');
   });
 });

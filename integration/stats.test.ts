@@ -214,7 +214,7 @@ describeOnRig('stats', () => {
       Date.now() / 1000 - 60,
     );
     expect([1, 2]).toContain(sampleOf(summaryOfPods, 'kubelet_cgroup_version').value);
-    expect(sampleOf(summaryOfPods, 'kubernetes_build_info', { major: '1', minor: '34' }).value).toBe(1);
+    expect(sampleOf(summaryOfPods, 'kubernetes_build_info', { major: '1', minor: '37' }).value).toBe(1);
   });
 
   test('scrapes leave no file open', async () => {

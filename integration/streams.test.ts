@@ -8,6 +8,9 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { createWebSocketStream } from 'ws';
+import { SpdyClient } from '../src/edge/spdy/spdy-client.ts';
+import { openTunnel } from '../test/clients/tunnel-client.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
@@ -63,26 +66,43 @@ describeOnRig('streams', () => {
   });
 
   describe('at the secure port', () => {
-    test('a WebSocket carries outputs and exit status, and requires a certificate', async () => {
-      const script = 'echo out; echo err >&2; exit 3';
-      const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);
-      const { protocol, output } = await exec.ended;
-      expect(protocol).toBe('v4.channel.k8s.io');
-      expect([output[1], output[2]]).toEqual(['out\n', 'err\n']);
-      expect(JSON.parse(output[3] ?? '')).toMatchObject({
-        status: 'Failure',
-        reason: 'NonZeroExitCode',
-        details: { causes: [{ reason: 'ExitCode', message: '3' }] },
-      });
-      const withoutCertificate = { admin: { cert: '', key: '' } };
-      await expect(webSocketExec(withoutCertificate, kubelet, 'target/main', ['id'])).rejects.toThrow('401');
-    });
+    const v4 = 'v4.channel.k8s.io';
+    const v5 = 'v5.channel.k8s.io';
 
-    test('a WebSocket carries input and the terminal size', async () => {
+    test.each([v4, v5])(
+      'a WebSocket (%s) carries outputs and exit status, and requires a certificate',
+      async (offered) => {
+        const script = 'echo out; echo err >&2; exit 3';
+        const command = ['sh', '-c', script];
+        const exec = await webSocketExec(
+          cluster,
+          kubelet,
+          'target/main',
+          command,
+          'output=1&error=1',
+          offered,
+        );
+        const { protocol, output } = await exec.ended;
+        expect(protocol).toBe(offered);
+        expect([output[1], output[2]]).toEqual(['out\n', 'err\n']);
+        expect(JSON.parse(output[3] ?? '')).toMatchObject({
+          status: 'Failure',
+          reason: 'NonZeroExitCode',
+          details: { causes: [{ reason: 'ExitCode', message: '3' }] },
+        });
+        const withoutCertificate = { admin: { cert: '', key: '' } };
+        await expect(webSocketExec(withoutCertificate, kubelet, 'target/main', ['id'])).rejects.toThrow(
+          '401',
+        );
+      },
+    );
+
+    test.each([v4, v5])('a WebSocket (%s) carries input and the terminal size', async (offered) => {
       const script =
         'while [ "$(stty size)" != "40 100" ]; do sleep 0.1; done; read line; echo "$line at $(tty)"';
       const streams = 'input=1&output=1&tty=1';
-      const exec = await webSocketExec(cluster, kubelet, 'target/side', ['sh', '-c', script], streams);
+      const command = ['sh', '-c', script];
+      const exec = await webSocketExec(cluster, kubelet, 'target/side', command, streams, offered);
       exec.send(4, JSON.stringify({ Width: 100, Height: 40 }));
       exec.send(0, 'typed\n');
       const { output } = await exec.ended;
@@ -90,27 +110,125 @@ describeOnRig('streams', () => {
       expect(JSON.parse(output[3] ?? '')).toMatchObject({ status: 'Success' });
     });
 
-    test('one exec after another leaves no socket open', async () => {
+    test('a v5 WebSocket ends stdin alone, and carries megabytes both ways unchanged', async () => {
+      const command = ['sh', '-c', 'tee /tmp/v5 | sha256sum >&2; sleep 1; cat /tmp/v5'];
+      const streams = 'input=1&output=1&error=1';
+      const exec = await webSocketExec(cluster, kubelet, 'target/main', command, streams, v5);
+      const hash = createHash('sha256');
+      exec.socket.on('message', (data: Buffer) => void (data[0] === 1 && hash.update(data.subarray(1))));
+      const sent = randomBytes(8 * mebibyte);
+      // Of any length: one message of a megabyte, others of a few bytes.
+      const sizes = [mebibyte, 1, 2, 3, 65_536];
+      for (let at = 0, turn = 0; at < sent.length; turn++) {
+        const size = sizes[turn % sizes.length] ?? 1;
+        exec.socket.send(Buffer.concat([Buffer.from([0]), sent.subarray(at, at + size)]));
+        at += size;
+      }
+      exec.send(255, '\0');
+      const { code, output } = await exec.ended;
+      expect(output[2]).toContain(sha256(sent));
+      expect(hash.digest('hex')).toBe(sha256(sent));
+      expect({ code, status: JSON.parse(output[3] ?? '') }).toEqual({
+        code: 1000,
+        status: { metadata: {}, status: 'Success' },
+      });
+    });
+
+    test('a v5 WebSocket reports why the runtime cannot run the command', async () => {
+      const exec = await webSocketExec(cluster, kubelet, 'target/main', ['/none'], 'output=1', v5);
+      const { code, output } = await exec.ended;
+      expect(code).toBe(1000);
+      expect(JSON.parse(output[3] ?? '')).toMatchObject({
+        status: 'Failure',
+        reason: 'InternalError',
+        message: expect.stringMatching(/^Internal error occurred: .*no such file or directory/s),
+      });
+    });
+
+    test.each([v4, v5])('one exec after another (%s) leaves no socket open', async (offered) => {
       for (let at = 0; at < 50; at++) {
-        const exec = await webSocketExec(cluster, kubelet, 'target/main', ['true']);
+        const exec = await webSocketExec(cluster, kubelet, 'target/main', ['true'], 'output=1', offered);
         await exec.ended;
       }
       await untilClosed();
     });
 
-    test('a vanished client ends the input of its command, and nothing stays open', async () => {
-      const script = 'echo ready; cat; echo gone > /tmp/vanished';
-      const streams = 'input=1&output=1';
-      const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script], streams);
-      await once(exec.socket, 'message');
-      exec.socket.terminate();
-      const seen = async (): Promise<boolean> => {
-        const look = await webSocketExec(cluster, kubelet, 'target/main', ['cat', '/tmp/vanished']);
-        return (await look.ended).output[1] === 'gone\n';
-      };
-      await waitFor(seen, 'the command to see the end of its input', 60_000);
+    test('many v5 sessions at once carry their own data', async () => {
+      const command = ['sh', '-c', 'read line; echo "$line"; exit 7'];
+      const sessions = await Promise.all(
+        Array.from({ length: 20 }, () =>
+          webSocketExec(cluster, kubelet, 'target/main', command, 'input=1&output=1', v5),
+        ),
+      );
+      for (const [at, session] of sessions.entries()) session.send(0, `line ${at}\n`);
+      const ended = await Promise.all(sessions.map((session) => session.ended));
+      expect(ended.map(({ output }) => output[1])).toEqual(sessions.map((_, at) => `line ${at}\n`));
+      expect(ended.every(({ output }) => (output[3] ?? '').includes('"message":"7"'))).toBe(true);
       await untilClosed();
     });
+
+    test('a v5 client that does not read keeps its command waiting, and gets everything later', async () => {
+      const command = ['sh', '-c', `head -c ${32 * mebibyte} /dev/zero; echo done >&2`];
+      const exec = await webSocketExec(cluster, kubelet, 'target/main', command, 'output=1&error=1', v5);
+      let bytes = 0;
+      exec.socket.on('message', (data: Buffer) => {
+        if (data[0] === 1) bytes += data.length - 1;
+      });
+      exec.socket.pause();
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      exec.socket.resume();
+      const { output } = await exec.ended;
+      expect({ bytes, stderr: output[2] }).toEqual({ bytes: 32 * mebibyte, stderr: 'done\n' });
+    });
+
+    test('port-forward tunnels SPDY through a WebSocket', async () => {
+      const url = `wss://127.0.0.1:${kubelet.securePort}/portForward/default/target`;
+      const tls = { ...cluster.admin, rejectUnauthorized: false };
+      const { protocol, socket } = openTunnel(url, ['SPDY/3.1+portforward.k8s.io'], tls);
+      await once(socket, 'open');
+      expect(protocol()).toBe('SPDY/3.1+portforward.k8s.io');
+      const tunnel = createWebSocketStream(socket);
+      const chunks: Buffer[] = [];
+      const spdy = new SpdyClient(tunnel, () => undefined);
+      tunnel.on('data', (chunk: Buffer) => spdy.received(chunk));
+      const ended = new Promise((resolve) => {
+        const headers = { port: '8080', requestid: '0' };
+        spdy.open({ ...headers, streamtype: 'error' }, {});
+        const id = spdy.open(
+          { ...headers, streamtype: 'data' },
+          { data: (piece) => chunks.push(piece), ended: resolve },
+        );
+        const asked = 'GET / HTTP/1.0\r\n\r\n';
+        void waitFor(() => spdy.ready, 'the streams', 10_000).then(() => spdy.write(id, Buffer.from(asked)));
+      });
+      await ended;
+      expect(Buffer.concat(chunks).toString()).toMatch(/^HTTP\/1\.\d 200 OK\r\n[^]*hello\n$/);
+      socket.close();
+      await once(socket, 'close');
+      await untilClosed();
+      const metrics = await fetch(`http://127.0.0.1:${kubelet.readOnlyPort}/metrics`);
+      expect(await metrics.text()).toMatch(
+        /kubelet_websocket_streaming_requests_total\{subresource="portforward"\} \d/,
+      );
+    });
+
+    test.each([v4, v5])(
+      'a vanished client (%s) ends the input of its command, and nothing stays open',
+      async (offered) => {
+        const script = `rm -f /tmp/vanished; echo ready; cat; echo gone > /tmp/vanished`;
+        const streams = 'input=1&output=1';
+        const command = ['sh', '-c', script];
+        const exec = await webSocketExec(cluster, kubelet, 'target/main', command, streams, offered);
+        await waitFor(() => exec.output[1]?.includes('ready'), 'the command to run', 30_000);
+        exec.socket.terminate();
+        const seen = async (): Promise<boolean> => {
+          const look = await webSocketExec(cluster, kubelet, 'target/main', ['cat', '/tmp/vanished']);
+          return (await look.ended).output[1] === 'gone\n';
+        };
+        await waitFor(seen, 'the command to see the end of its input', 60_000);
+        await untilClosed();
+      },
+    );
 
     const spdy = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v9' };
     const webSocket = { connection: 'Upgrade', upgrade: 'websocket' };

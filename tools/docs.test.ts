@@ -15,13 +15,16 @@ import { nodeInfoMetrics } from '../src/metrics/node-info-metrics.ts';
 import { podCountMetrics } from '../src/metrics/pod-count-metrics.ts';
 import { processMetrics } from '../src/metrics/process-metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
+import { AuthMetrics } from '../src/server/auth/auth-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
 import { HealthSlis } from '../src/server/node/health-slis.ts';
 import { type RouteRow, routeTable } from '../src/server/route-table.ts';
+import { StreamMetrics } from '../src/server/streams/stream-metrics.ts';
 import { cadvisorFamilies } from '../src/stats/cadvisor/cadvisor-metrics.ts';
 import { DiskMetrics } from '../src/stats/disk-metrics.ts';
 import { resourceFamilies } from '../src/stats/resource-metrics.ts';
 import { fakeStatsEdge } from '../test/fakes/fake-stats-edge.ts';
+import { upstreamMetrics } from './fixtures/upstream-metrics.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -78,7 +81,9 @@ describe('docs/metrics.md', () => {
     bootedAtMs: 0,
   });
   cluster.observeStatusSync(0);
+  expect(new AuthMetrics(metrics.registry, { monotonic: () => 0, now: () => 0 })).toBeDefined();
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
+  expect(new StreamMetrics(metrics.registry)).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {
     start: () => undefined,
@@ -140,6 +145,33 @@ describe('docs/metrics.md', () => {
       all.map(({ name, type }) => ({ name, type })).toSorted(byName),
     ),
   );
+
+  const missing = read('docs/metrics.md').split('\n## Missing metrics\n')[1] ?? '';
+  const missingPrefixes = [...missing.matchAll(/`(\w+)`/g)].map(([, prefix = '']) => prefix);
+  const isMissing = (name: string): boolean =>
+    missingPrefixes.some((prefix) => (prefix.endsWith('_') ? name.startsWith(prefix) : name === prefix));
+  /** The labels of all series of the page, which its table leaves out. */
+  const commonLabels = (path: string, name: string): readonly string[] => {
+    if (path !== '/metrics/cadvisor' || name.endsWith('_scrape_error') || name.startsWith('cadvisor_'))
+      return [];
+    return name.startsWith('machine_')
+      ? ['boot_id', 'machine_id', 'system_uuid']
+      : ['container', 'id', 'image', 'name', 'namespace', 'pod'];
+  };
+
+  test.each(Object.entries(upstreamMetrics))('has every metric of %s that upstream serves', (path, list) => {
+    const served = (sections.get(path) ?? []).map(({ labels, name = '', type }) =>
+      `${name} ${type} ${[...labels, ...commonLabels(path, name)].toSorted().join(',')}`.trimEnd(),
+    );
+    const wanted = list.trim().split('\n');
+    expect(wanted.filter((line) => !served.includes(line) && !isMissing(line.split(' ')[0] ?? ''))).toEqual(
+      [],
+    );
+  });
+  test('lists no metric as missing that is served', () => {
+    const served = [...sections.values()].flat().map(({ name = '' }) => name);
+    expect(served.filter((name) => name !== 'process_start_time_seconds' && isMissing(name))).toEqual([]);
+  });
 });
 
 describe('docs/http-api.md', () => {

@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { cniPluginFolder } from './prerequisites.ts';
+import { configText } from './containerd-config.ts';
 import { identify, mustRun, type ProcessId, run, signalProcess } from './process.ts';
 import { waitFor } from './wait.ts';
 import type { RigWorkspace } from './workspace.ts';
 
-interface ContainerdPaths {
+export interface ContainerdPaths {
   readonly root: string;
   readonly state: string;
   readonly socket: string;
@@ -47,40 +47,6 @@ async function chooseSnapshotter(dir: string): Promise<'overlayfs' | 'native'> {
   if (code === 0) await mustRun('umount', [join(probe, 'merged')]);
   rmSync(probe, { recursive: true });
   return code === 0 ? 'overlayfs' : 'native';
-}
-
-function configText(paths: ContainerdPaths, options: ContainerdOptions, snapshotter: string): string {
-  const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  // The plugin opt would create /opt/containerd; the snapshotters do not work here or are not used.
-  const disabled = [
-    'internal.v1.opt',
-    'snapshotter.v1.aufs',
-    'snapshotter.v1.btrfs',
-    'snapshotter.v1.devmapper',
-    'snapshotter.v1.zfs',
-  ];
-  return `version = 2
-root = "${paths.root}"
-state = "${paths.state}"
-disabled_plugins = [${disabled.map((name) => `"io.containerd.${name}"`).join(', ')}]
-[grpc]
-  address = "${paths.socket}"
-[${cri}]
-  sandbox_image = "${options.sandboxImage}"
-  restrict_oom_score_adj = true
-  netns_mounts_under_state_dir = true
-  [${cri}.cni]
-    bin_dir = "${cniPluginFolder()}"
-    conf_dir = "${paths.cni}"
-  [${cri}.registry]
-    config_path = "${paths.hosts}"
-  [${cri}.containerd]
-    snapshotter = "${snapshotter}"
-    [${cri}.containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [${cri}.containerd.runtimes.runc.options]
-        Root = "${paths.state}/runc"
-`;
 }
 
 function cniText(workspace: RigWorkspace, options: ContainerdOptions): string {
@@ -128,7 +94,9 @@ export class Containerd {
     const { paths } = this;
     for (const dir of [paths.root, paths.state, paths.cni, paths.hosts]) mkdirSync(dir, { recursive: true });
     this.snapshotter = await chooseSnapshotter(paths.root);
-    writeFileSync(paths.config, configText(paths, this.#options, this.snapshotter));
+    const version = await mustRun('containerd', ['--version']);
+    const { sandboxImage } = this.#options;
+    writeFileSync(paths.config, configText({ version, paths, sandboxImage, snapshotter: this.snapshotter }));
     writeFileSync(join(paths.cni, '10-rig.conflist'), cniText(this.#workspace, this.#options));
   }
 

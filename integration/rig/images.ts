@@ -11,7 +11,7 @@ export const pauseImage = 'rig.local/pause:1';
 export const busyboxImage = 'docker.io/library/busybox:1';
 
 /** Increment whenever the images built from the same busybox change. */
-const recipe = 1;
+const recipe = 2;
 
 /**
  * The init process of a sandbox: waits indefinitely, exits on SIGTERM, and reaps the orphans of containers that share its
@@ -34,7 +34,11 @@ async function buildPauseImage(): Promise<OciImage> {
   return buildImage({ layers: [entries], entrypoint: ['/bin/sh', '-c', pauseScript] });
 }
 
-export async function buildBusyboxImage(): Promise<OciImage> {
+/**
+ * For registries. The preloaded image has another ID: once a kubelet has pulled an image, it verifies the credentials for all
+ * of its names.
+ */
+export async function buildBusyboxImage(author = 'registry'): Promise<OciImage> {
   const path = busyboxPath();
   const applets = (await mustRun(path, ['--list']))
     .split('\n')
@@ -52,7 +56,7 @@ export async function buildBusyboxImage(): Promise<OciImage> {
     },
     { path: 'etc/group', content: 'root:x:0:\nnogroup:x:65534:\n' },
   ];
-  return buildImage({ layers: [entries], command: ['sh'] });
+  return buildImage({ layers: [entries], command: ['sh'], author });
 }
 
 /** The path of an archive with both images, built once and cached for the same busybox and recipe. */
@@ -60,7 +64,7 @@ export async function rigArchive(): Promise<string> {
   const hash = createHash('sha256').update(readFileSync(busyboxPath())).update(`${recipe} ${goArchitecture}`);
   const file = join(repositoryRoot(), '.cache', 'rig', `images-${hash.digest('hex').slice(0, 16)}.tar`);
   if (existsSync(file)) return file;
-  const [pause, busybox] = await Promise.all([buildPauseImage(), buildBusyboxImage()]);
+  const [pause, busybox] = await Promise.all([buildPauseImage(), buildBusyboxImage('rig')]);
   const bytes = await ociArchive({ [pauseImage]: pause, [busyboxImage]: busybox });
   mkdirSync(dirname(file), { recursive: true });
   const fresh = `${file}.${process.pid}`;

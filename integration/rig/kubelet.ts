@@ -115,6 +115,8 @@ export class Kubelet {
       podLogsDir: this.podLogsDir,
       cgroupRoot: `/${this.#workspace.name}`,
       failSwapOn: false,
+      // The machine may have cgroup v1.
+      failCgroupV1: false,
       ...this.#options.config,
     };
     const path = join(this.dir, 'config.json');

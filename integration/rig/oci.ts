@@ -23,6 +23,8 @@ interface ImageSpec {
   readonly user?: string;
   readonly workingDir?: string;
   readonly stopSignal?: string;
+  /** Changes the image's ID and nothing else. */
+  readonly author?: string;
 }
 
 export interface Blob {
@@ -83,6 +85,7 @@ export async function buildImage(spec: ImageSpec): Promise<OciImage> {
   const config = blob(
     json({
       created: '1970-01-01T00:00:00Z',
+      author: spec.author,
       architecture: goArchitecture,
       os: 'linux',
       config: {

@@ -14,21 +14,23 @@ export const needsCluster: ReadonlySet<string> = new Set([
   'volume-missing',
   'volumes',
 ]);
-/** Their last state before the deletion was transient, so the one before it is expected. */
-const transient: ReadonlySet<string> = new Set(['onfailure']);
 /** Events whose messages depend on the version of the runtime, on a program, or on the size of the machine. */
 const variableMessages = /^Warning (Failed|Unhealthy|OutOfcpu) /;
 /** Events that depend on timing and on the load of the machine. */
 const timingDependent = /^(Normal (Killing|BackOff)|Warning (BackOff|Failed|Unhealthy)) /;
 const warning = /^Warning /;
 
-/** The recorded status before the pod was deleted. */
+/** The recorded status before the pod was deleted; of a crash loop, the last one that shows its back-off. */
 export function wantedState(recording: Recording): PodStatus {
   const states = recordedStates(recording);
   const before = states.filter(({ observedGeneration }) => observedGeneration === 1);
-  const want = before.at(transient.has(recording.name) ? -2 : -1);
+  const want = before.findLast(isBackingOff) ?? before.at(-1);
   if (want === undefined) throw new Error(`${recording.name} has no status before its deletion`);
   return want;
+}
+
+function isBackingOff(status: PodStatus): boolean {
+  return all(status).some(({ state }) => state?.waiting?.reason === 'CrashLoopBackOff');
 }
 
 export function hasReached(status: PodStatus, want: PodStatus): boolean {

@@ -54,23 +54,26 @@ interface Channels {
 
 export interface SocketExec {
   readonly socket: WebSocket;
+  /** The output so far, by channel. */
+  readonly output: Channels['output'];
   send(channel: number, text: string): void;
   /** Resolves with all output when the connection has ended. */
   readonly ended: Promise<Channels>;
 }
 
-/** Runs a command over a WebSocket, with the administrator's certificate. */
+/** Runs a command over a WebSocket, with the administrator's certificate. The runtime speaks v4, the kubelet v5. */
 export async function webSocketExec(
   cluster: Pick<Cluster, 'admin'>,
   kubelet: Kubelet,
   where: string,
   command: readonly string[],
   streams = 'output=1&error=1',
+  protocol = 'v4.channel.k8s.io',
 ): Promise<SocketExec> {
   const words = command.map((each) => `&command=${encodeURIComponent(each)}`).join('');
   const url = `wss://127.0.0.1:${kubelet.securePort}/exec/default/${where}?${streams}${words}`;
   const tls = { ...cluster.admin, rejectUnauthorized: false };
-  const socket = new WebSocket(url, ['v4.channel.k8s.io'], tls);
+  const socket = new WebSocket(url, [protocol], tls);
   const output: Record<number, string> = {};
   socket.on('message', (data: Buffer) => {
     const channel = data[0] ?? -1;
@@ -82,8 +85,10 @@ export async function webSocketExec(
   await once(socket, 'open');
   return {
     socket,
+    output,
     ended,
-    send: (channel, text) => socket.send(Buffer.from(`${String.fromCharCode(channel)}${text}`)),
+    send: (channel, text) =>
+      socket.send(Buffer.concat([Buffer.from([channel]), Buffer.from(text, 'latin1')])),
   };
 }
 
