@@ -112,7 +112,7 @@ describe('token reviews', () => {
     const { next } = b.api;
     b.api.next = () => new Promise(() => undefined);
     const pending = Array.from({ length: 20 }, (_, each) =>
-      b.reviews.userOf(`forged-${each}`, signal, '192.0.2.1'),
+      b.reviews.userOf(`forged-${each}`, new AbortController().signal, '192.0.2.1'),
     );
     const settled = Promise.allSettled(pending);
     expect(b.bodies).toHaveLength(8);
