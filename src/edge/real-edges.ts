@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { certificateHost } from './certs/certificate-host.ts';
+import { podKeys } from './certs/pod-key.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
 import { CgroupFs } from './cgroup/cgroups.ts';
 import type { Hierarchies } from './cgroup/hierarchies.ts';
@@ -105,6 +106,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     randomBytes: (count: number): Uint8Array => randomBytes(count),
     nodeHost,
     certs: certificateHost(clock),
+    podKey: podKeys(clock),
     stats: (options: StatsHostOptions) => statsHost(clock, hierarchies, options),
     volumes: (podsDir: string) =>
       new VolumeFiles({

@@ -16,6 +16,7 @@ import { fieldsOfQuery, isTrue, parsePath, selectedName, verbOf } from './reques
 import { authorize } from './rules/authorize.ts';
 import type { CertificateOptions } from './rules/certificate-controllers.ts';
 import { type Controllers, startControllers } from './rules/controllers.ts';
+import type { PodSigner } from './rules/pod-signer.ts';
 import { Tokens } from './tokens.ts';
 
 interface ApiServerDoubleOptions {
@@ -29,6 +30,8 @@ interface ApiServerDoubleOptions {
   /** Signs CSRs of kubelets; without it they stay pending. */
   readonly sign?: (csrPem: string, signerName: string, seconds: number) => string;
   readonly certificates?: CertificateOptions;
+  /** Signs the certificates of pods; without it their requests stay pending. */
+  readonly podSigner?: PodSigner | undefined;
   /** The root certificate that pods are given. */
   readonly caPem?: string;
   /** The interval of bookmarks in watches. */
@@ -109,6 +112,7 @@ export class ApiServerDouble {
       schedule: options.schedule ?? true,
       sign: options.sign,
       certificates: options.certificates ?? {},
+      podSigner: options.podSigner,
       caPem: options.caPem ?? 'no certificate',
       now: () => writes.now(),
     });

@@ -80,7 +80,7 @@ export class FakeState {
   }
 
   nowNs(): bigint {
-    return BigInt(this.clock.now()) * 1_000_000n + BigInt(this.#times++ % 1_000_000);
+    return BigInt(Math.floor(this.clock.now())) * 1_000_000n + BigInt(this.#times++ % 1_000_000);
   }
 
   reserve(what: 'sandbox' | 'container', name: string, id: string): void {

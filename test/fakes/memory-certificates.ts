@@ -1,11 +1,13 @@
 // The certificate host of a kubelet in memory: no files, and no real keys unless the API server double signs them.
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import type { CertificatePair } from '../../src/api/ports/certificates.ts';
+import type { GeneratePodKey } from '../../src/api/ports/pod-certificates.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 import { Secret } from '../../src/base/log/secret.ts';
 import type { CertificateHost } from '../../src/certs/serving-certificate.ts';
 import type { ServingPairFiles } from '../../src/certs/serving-files.ts';
 import { certificateMaker } from '../../src/edge/certs/certificate-host.ts';
+import { bits, der, integer, oid, sequence } from '../../src/edge/certs/der.ts';
 import { readPair } from '../../src/edge/certs/read-x509.ts';
 
 /** Synchronous, so that the fake clock need not wait for a thread. */
@@ -98,3 +100,17 @@ export function memoryPair(name: string, facts: Partial<CertificatePair['facts']
     },
   };
 }
+
+/** Synchronous as memoryMaker's, and P-256 for every key type. */
+export const memoryPodKey: GeneratePodKey = async (keyType) => {
+  if (keyType === 'unknown')
+    throw new KubeletError('invalid', 'UnknownKeyType', `unknown key type "${keyType}"`);
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
+  const info = sequence(integer(Buffer.from([0])), sequence(), spki, der(0xa0));
+  const algorithm = sequence(oid('1.2.840.10045.4.3.2'));
+  return {
+    key: new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string),
+    request: sequence(info, algorithm, bits(sign('sha256', info, privateKey))),
+  };
+};

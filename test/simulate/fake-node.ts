@@ -29,12 +29,13 @@ import { ApiServerDouble, nodeUser } from '../api-server/double.ts';
 import { memoryClient } from '../api-server/memory-client.ts';
 import { TestAuthority } from '../api-server/pki.ts';
 import type { CertificateOptions } from '../api-server/rules/certificate-controllers.ts';
+import type { PodSignerOptions } from '../api-server/rules/pod-signer.ts';
 import { FakeCri, type FakeCriOptions } from '../fake-cri/fake-cri.ts';
 import { FakeCgroups } from '../fakes/fake-cgroups.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
 import { FakeVolumeHost } from '../fakes/fake-volume-host.ts';
-import { MemoryCertificates } from '../fakes/memory-certificates.ts';
+import { MemoryCertificates, memoryPodKey } from '../fakes/memory-certificates.ts';
 import { memoryLogs } from '../fakes/memory-logs.ts';
 import { memoryRecords } from '../fakes/memory-records.ts';
 
@@ -69,6 +70,8 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   readonly cluster?: boolean;
   /** Decides certificate signing requests; without it they are not signed. */
   readonly certificates?: CertificateOptions;
+  /** Decides requests for pod certificates; without it they stay pending. */
+  readonly podSigner?: PodSignerOptions;
   readonly config?: Partial<KubeletConfiguration>;
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
@@ -124,10 +127,17 @@ export class FakeNode {
   constructor({ cluster, ...options }: FakeNodeOptions = {}) {
     this.#options = options;
     this.cri = new FakeCri({ clock: this.clock, ...options });
-    const { certificates } = options;
-    const now = (): number => this.clock.now();
-    const signs = certificates && { certificates, sign: new TestAuthority({ now }).sign };
-    if (cluster === true) this.api = new ApiServerDouble({ clock: this.clock, automount: false, ...signs });
+    const { certificates, podSigner } = options;
+    if (cluster !== true) return;
+    const authority = new TestAuthority({ now: () => this.clock.now() });
+    const { sign } = authority;
+    this.api = new ApiServerDouble({
+      clock: this.clock,
+      automount: false,
+      caPem: authority.cert,
+      ...(certificates && { certificates, sign }),
+      ...(podSigner && { podSigner: { ...podSigner, sign } }),
+    });
   }
 
   get stores(): Kubelet['stores'] {
@@ -369,6 +379,7 @@ export class FakeNode {
         },
         nodeHost: fakeHost,
         certs: this.certs,
+        podKey: memoryPodKey,
         volumes: () => this.volumes,
         stats: () => fakeStatsEdge,
       },

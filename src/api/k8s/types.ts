@@ -3,7 +3,11 @@
 // Upstream: staging/src/k8s.io/api and apimachinery/pkg/apis/meta/v1.
 export type { TokenRequest, TokenReview } from './generated/authentication-v1.ts';
 export type { SubjectAccessReview } from './generated/authorization-v1.ts';
-export type { CertificateSigningRequest, ClusterTrustBundle } from './generated/certificates-v1.ts';
+export type {
+  CertificateSigningRequest,
+  ClusterTrustBundle,
+  PodCertificateRequest,
+} from './generated/certificates-v1.ts';
 export type { Lease } from './generated/coordination-v1.ts';
 export type * from './generated/core-v1.ts';
 export type * from './generated/meta-v1.ts';

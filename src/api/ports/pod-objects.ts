@@ -51,8 +51,11 @@ export type TrustBundleChoice = { readonly optional: boolean } & (
 );
 
 export interface ChangedObject {
-  /** TrustBundleSigner: any trust bundle of the signer of this name. */
-  readonly kind: 'ConfigMap' | 'Secret' | 'ClusterTrustBundle' | 'TrustBundleSigner';
+  /**
+   * TrustBundleSigner: any trust bundle of the signer of this name. PodCertificate: any certificate of the pod whose UID is
+   * the name.
+   */
+  readonly kind: 'ConfigMap' | 'Secret' | 'ClusterTrustBundle' | 'TrustBundleSigner' | 'PodCertificate';
   readonly namespace: string;
   readonly name: string;
 }

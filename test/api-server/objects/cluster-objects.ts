@@ -12,6 +12,7 @@ import type {
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
+  PodCertificateRequest,
   RuntimeClass,
   Secret,
   Service,
@@ -40,6 +41,7 @@ interface Kinds {
   readonly nodes: Node;
   readonly persistentvolumeclaims: PersistentVolumeClaim;
   readonly persistentvolumes: PersistentVolume;
+  readonly podcertificaterequests: PodCertificateRequest;
   readonly pods: Pod;
   readonly runtimeclasses: RuntimeClass;
   readonly secrets: Secret;

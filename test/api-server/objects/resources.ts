@@ -149,6 +149,14 @@ const groups: readonly ResourceType[] = [
   }),
   row({
     group: 'certificates.k8s.io',
+    plural: 'podcertificaterequests',
+    kind: 'PodCertificateRequest',
+    shortNames: ['pcr'],
+    hasStatus: true,
+    fields: ['spec.signerName', 'spec.podName', 'spec.nodeName'],
+  }),
+  row({
+    group: 'certificates.k8s.io',
     plural: 'clustertrustbundles',
     kind: 'ClusterTrustBundle',
     namespaced: false,

@@ -17,6 +17,7 @@ import {
 import { readRequest } from '../pki.ts';
 import type { Call } from '../request.ts';
 import { restrictNode } from '../rules/node-restriction.ts';
+import { checkPodCertificateStatus, preparePodCertificateRequest } from '../rules/pod-certificate-rules.ts';
 import { resizeWrite } from '../rules/pod-resize.ts';
 import { podDeletionGrace, preparePod } from '../rules/pod-rules.ts';
 import type { ObjectStore } from './object-store.ts';
@@ -169,6 +170,7 @@ export class Writes {
     }
     if (type.plural === 'nodes') return taintNewNode(object);
     if (type.plural === 'certificatesigningrequests') return withRequester(object, user);
+    if (type.plural === 'podcertificaterequests') return preparePodCertificateRequest(object);
     if (type.plural === 'namespaces') {
       return { ...object, spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } };
     }
@@ -185,6 +187,7 @@ export class Writes {
     const after = this.#after(target, before, given);
     restrictNode({ call: target, operation: 'update', before, after }, store);
     if (isDeepStrictEqual(after, before)) return before;
+    if (type.plural === 'podcertificaterequests') checkPodCertificateStatus(before, after);
     const waits =
       after.metadata.deletionTimestamp !== undefined && (after.metadata.finalizers ?? []).length === 0;
     if (waits && (after.metadata.deletionGracePeriodSeconds ?? 0) === 0)

@@ -1,11 +1,12 @@
 // The controllers of the control plane, as far as kubelets and kubectl notice them: default objects of a namespace,
-// scheduling, the taint of nodes that are not ready, signing of kubelets' certificates.
+// scheduling, the taint of nodes that are not ready, signing of kubelets' and pods' certificates.
 // Upstream: pkg/controller/{serviceaccount,certificates,nodelifecycle}, pkg/scheduler.
 // Invariant: controllers never write inside another write: they act in a turn of their own, on the state at that time.
 import type { Node, Pod, Taint } from '../../../src/api/k8s/types.ts';
 import type { ClusterObjects } from '../objects/cluster-objects.ts';
 import type { Change, ObjectStore } from '../objects/object-store.ts';
 import { type CertificateOptions, handleRequest } from './certificate-controllers.ts';
+import { handlePodRequest, type PodSigner } from './pod-signer.ts';
 
 interface ControllersDeps {
   readonly store: ObjectStore;
@@ -13,6 +14,7 @@ interface ControllersDeps {
   readonly schedule: boolean;
   readonly sign: ((csrPem: string, signerName: string, seconds: number) => string) | undefined;
   readonly certificates: CertificateOptions;
+  readonly podSigner: PodSigner | undefined;
   readonly caPem: string;
   readonly now: () => string;
 }
@@ -71,6 +73,9 @@ function react(deps: ControllersDeps, { type, after }: Change): void {
   if (type.plural === 'certificatesigningrequests' && after !== undefined && sign !== undefined) {
     handleRequest({ objects, sign, options: deps.certificates, now: deps.now }, name);
   }
+  const { caPem, now, podSigner } = deps;
+  if (type.plural === 'podcertificaterequests' && after !== undefined && podSigner !== undefined)
+    handlePodRequest({ objects, signer: podSigner, caPem, now }, after.metadata.namespace ?? '', name);
 }
 
 function fillNamespace({ objects, caPem }: ControllersDeps, namespace: string): void {

@@ -143,6 +143,20 @@ const ownSlices: Rule = (call, node) => {
   return allowed;
 };
 
+const ownCertificateRequests: Rule = (call, node, store) => {
+  if (call.subresource !== '') return 'nodes may not access the status subresource of PodCertificateRequests';
+  if (call.verb === 'create') return allowed;
+  if (call.verb === 'get') {
+    const found = store.get(call.type, call.namespace, call.name);
+    return (found?.spec as { nodeName?: string } | undefined)?.nodeName === node ? allowed : unrelated(node);
+  }
+  if (call.verb !== 'list' && call.verb !== 'watch')
+    return `nodes may not ${call.verb} podcertificaterequests`;
+  return selectsNode(call, node)
+    ? allowed
+    : 'can only list/watch podcertificaterequests with nodeName field selector';
+};
+
 const tokens: Rule = (call, node, store) => {
   if (call.verb === 'get' && call.subresource === '') return readReferenced(call, node, store);
   if (call.verb !== 'create' || call.name === '') {
@@ -160,6 +174,7 @@ const nodeRules: Readonly<Record<string, Rule>> = {
   resourceclaims: getReferenced,
   volumeattachments: getAttachment,
   serviceaccounts: tokens,
+  podcertificaterequests: ownCertificateRequests,
   leases: named('node lease', 'kube-node-lease'),
   csinodes: named('CSINode'),
   resourceslices: ownSlices,

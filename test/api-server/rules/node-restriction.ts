@@ -1,7 +1,12 @@
 // NodeRestriction: what a node may write into the objects it has access to. Upstream:
 // plugin/pkg/admission/noderestriction.
 import { isDeepStrictEqual } from 'node:util';
-import type { CertificateSigningRequest, Node, Pod } from '../../../src/api/k8s/types.ts';
+import type {
+  CertificateSigningRequest,
+  Node,
+  Pod,
+  PodCertificateRequest,
+} from '../../../src/api/k8s/types.ts';
 import { podReferences } from '../../../src/api/pod/pod-references.ts';
 import { forbidden, notFound } from '../api-error.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
@@ -154,8 +159,35 @@ const restrictRequest: Restriction = ({ after, operation }, node) => {
   return commonName === own ? undefined : `can only create a node CSR with CN=${own}`;
 };
 
+const restrictPodRequest: Restriction = ({ after, call, operation }, node, store) => {
+  if (operation !== 'create' || after === undefined) return `unexpected operation ${operation}`;
+  const { spec } = after as unknown as PodCertificateRequest;
+  const ref = `${call.namespace}/${spec.podName}`;
+  if (spec.nodeName !== node)
+    return `PodCertificateRequest.Spec.NodeName="${spec.nodeName}", which is not the requesting node "${node}"`;
+  if (store.get(resourceOf('nodes'), '', node)?.metadata.uid !== spec.nodeUID)
+    return `PodCertificateRequest for pod "${ref}" names node UID "${spec.nodeUID}", inconsistent with the running node`;
+  const pod = store.get(resourceOf('pods'), call.namespace, spec.podName) as Pod | undefined;
+  if (pod?.metadata?.uid !== spec.podUID)
+    return `PodCertificateRequest for pod "${ref}" contains pod UID ("${spec.podUID}") which differs from running pod`;
+  if (pod.spec?.nodeName !== node)
+    return `pod "${ref}" is not running on node "${node}" named in the PodCertificateRequest`;
+  if (pod.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined)
+    return `pod "${ref}" is a mirror pod`;
+  if (pod.spec.serviceAccountName !== spec.serviceAccountName)
+    return `PodCertificateRequest for pod "${ref}" contains serviceAccountName ("${spec.serviceAccountName}") that differs from running pod ("${pod.spec.serviceAccountName}")`;
+  const account = store.get(resourceOf('serviceaccounts'), call.namespace, spec.serviceAccountName);
+  if (account?.metadata.uid !== spec.serviceAccountUID)
+    return `PodCertificateRequest for pod "${ref}" names service account UID "${spec.serviceAccountUID}", which differs from the running service account`;
+  const sources = (pod.spec.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
+  return sources.some(({ podCertificate }) => podCertificate?.signerName === spec.signerName)
+    ? undefined
+    : `pod "${ref}" does not mount a podCertificate projected volume for signer "${spec.signerName}"`;
+};
+
 const restrictions: Readonly<Record<string, Restriction>> = {
   certificatesigningrequests: restrictRequest,
+  podcertificaterequests: restrictPodRequest,
   pods: restrictPod,
   nodes: restrictNodeObject,
   leases: restrictLease,
