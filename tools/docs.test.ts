@@ -14,6 +14,7 @@ import { loopDelayMetrics } from '../src/metrics/loop-delay-metrics.ts';
 import { nodeInfoMetrics } from '../src/metrics/node-info-metrics.ts';
 import { podCountMetrics } from '../src/metrics/pod-count-metrics.ts';
 import { processMetrics } from '../src/metrics/process-metrics.ts';
+import { measureCertificateStates } from '../src/pod-certificates/certificate-states.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { AuthMetrics } from '../src/server/auth/auth-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
@@ -100,6 +101,12 @@ describe('docs/metrics.md', () => {
   };
   measureClientCertificate(metrics.registry, certificate);
   measureServingCertificate(metrics.registry, certificate);
+  measureCertificateStates({
+    registry: metrics.registry,
+    desired: { all: () => [] },
+    credentials: { get: () => undefined },
+    clock: { now: () => 0 },
+  });
   podCountMetrics({
     registry: metrics.registry,
     desired: { all: () => [] },

@@ -183,6 +183,7 @@ export async function startCluster(
     caPem: authority.cert,
     users: { [bootstrapToken]: bootstrapUser('abcdef'), ...users },
     ...(certificates === undefined ? {} : { certificates }),
+    podSigner: { sign: authority.sign },
   });
   const admin = adminCertificate(authority);
   // The rig's kubelets listen on loopback only.

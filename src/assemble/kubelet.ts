@@ -24,6 +24,7 @@ import type { AssembleInput } from './input.ts';
 import { assembleNode } from './node.ts';
 import { assembleObjects } from './objects.ts';
 import { assemblePleg } from './pleg.ts';
+import { assemblePodCertificates } from './pod-certificates.ts';
 import { assembleProbes } from './probes.ts';
 import { assembleBudget, assembleResources } from './resources.ts';
 import { assembleRuntime } from './runtime.ts';
@@ -68,6 +69,7 @@ export function assemble(input: AssembleInput): Kubelet {
   // What a pod needs before it starts.
   const events = assembleEvents(input, { api });
   const { objects, components: objectLoops } = assembleObjects(input, { api, stores });
+  const podCertificates = assemblePodCertificates(input, { api, stores, objects, events, metrics });
   const resources = assembleResources(input, { cgroups, active, budget, events });
   const images = assembleImages(input, { cri, objects, events, metrics: metrics.images });
   const volumes = assembleVolumes({
@@ -79,6 +81,7 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics: metrics.volumes,
     host: edges.volumes,
     objects,
+    certificates: podCertificates.certificates,
     events,
     cri,
     allocatable: () => budget.allocatableList(),
@@ -150,7 +153,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const { bootedAtMs } = readers.edge;
   const node = api && assembleNode(input, { api, stores, cri, pleg, features, bootedAtMs, metrics, events });
   const checks = [...observation.checks, ...leaseChecks(node?.lease)];
-  const activities = [images.manager, volumes.manager, hooks, conditions];
+  const activities = [images.manager, volumes.manager, hooks, conditions, ...podCertificates.components];
   const explainer = new PodExplainer({ desired, lifecycles, observed, events, activities, clock });
   const serving = assembleServing(input, { api, ownNode, metrics });
   const stats = assembleStats(input, { readers, stores, cgroups, cri, volumes: volumes.stats, metrics });
@@ -167,6 +170,7 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics.resizes.follow(conditions),
     ...resources.components,
     ...objectLoops,
+    ...podCertificates.components,
     ...images.components,
     unfinishedHooks,
     ...observation.components,
@@ -184,7 +188,14 @@ export function assemble(input: AssembleInput): Kubelet {
     ...(node === undefined ? [] : [node.source]),
   ];
   const wiring = {
-    stores: [...Object.values(stores), allocations, conditions, unfinishedHooks, volumes.mounts],
+    stores: [
+      ...Object.values(stores),
+      ...podCertificates.stores,
+      allocations,
+      conditions,
+      unfinishedHooks,
+      volumes.mounts,
+    ],
     sources: { admission, cri, objects, volumes: volumes.manager },
   };
   return { components, stores, wiring, events, explainer, checks, close };

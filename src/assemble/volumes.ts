@@ -2,9 +2,11 @@
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { Allocatable } from '../api/pod/pod-fields.ts';
 import type { EventSink } from '../api/ports/events.ts';
+import type { PodCertificates } from '../api/ports/pod-certificates.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
 import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';
+import { mergeChannels } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -46,6 +48,7 @@ export interface VolumesInput {
   readonly metrics: VolumeMetricsPort;
   readonly host: (podsDir: string) => VolumeHost;
   readonly objects: PodObjects;
+  readonly certificates: PodCertificates;
   readonly lifecycles: LifecycleView;
   readonly events: EventSink;
   readonly cri: Pick<CriRuntime, 'status'>;
@@ -65,7 +68,8 @@ export interface Volumes {
 }
 
 export function assembleVolumes(input: VolumesInput): Volumes {
-  const { clock, cri, events, lifecycles, log, metrics, objects, random, syncFrequencyMs } = input;
+  const { certificates, clock, cri, events, lifecycles, log, metrics, objects, random, syncFrequencyMs } =
+    input;
   const layout = { podsDir: `${input.rootDir}/pods`, pluginsDir: `${input.rootDir}/plugins` };
   const host = input.host(layout.podsDir);
   const mounts = new MountedVolumes();
@@ -78,7 +82,7 @@ export function assembleVolumes(input: VolumesInput): Volumes {
     objects,
     lifecycles,
     events,
-    updates: { syncFrequencyMs, random },
+    updates: { syncFrequencyMs, random, changed: mergeChannels(objects.changed, certificates.changed) },
     log,
   });
   const unused = new UnusedDevices({ operations, log, everyMs: unusedDevicesEveryMs });
@@ -87,7 +91,7 @@ export function assembleVolumes(input: VolumesInput): Volumes {
 }
 
 function volumePlugins(
-  { allocatable, clock, events, gates, log, objects }: VolumesInput,
+  { allocatable, certificates, clock, events, gates, log, objects }: VolumesInput,
   { host, layout, mounts }: Pick<VolumeOperationDeps, 'host' | 'layout'> & { mounts: MountedVolumes },
 ): readonly VolumePlugin[] {
   const directories = { host, layout, allocatable };
@@ -104,7 +108,7 @@ function volumePlugins(
     contentPlugin(directories, configMapKind(objects)),
     contentPlugin(directories, secretKind(objects)),
     contentPlugin(directories, downwardApiKind(allocatable)),
-    contentPlugin(directories, projectedKind({ objects, allocatable })),
+    contentPlugin(directories, projectedKind({ objects, certificates, allocatable })),
     localPlugin({ host, layout, mounts, events, clock, log }),
     nfsPlugin({ host, clock }),
     ...(gates.ImageVolume ? [imagePlugin] : []),

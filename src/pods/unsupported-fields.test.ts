@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../test/builders/builders.ts';
-import type { Container } from '../api/k8s/types.ts';
+import type { Container, VolumeProjection } from '../api/k8s/types.ts';
 import { rejectUnsupported } from './unsupported-fields.ts';
 
 const message = (...fields: string[]): object => ({
@@ -14,7 +14,7 @@ describe('fields of the pod', () => {
     ['spec.volumes[0].csi', { volumes: [{ name: 'v', csi: { driver: 'd' } }] }],
     ['spec.volumes[0].image', { volumes: [{ name: 'v', image: { reference: 'i' } }] }],
     [
-      'spec.volumes[1].projected.sources[1].podCertificate',
+      'spec.volumes[1].projected.sources[2].someday',
       {
         volumes: [
           { name: 'e', emptyDir: {} },
@@ -24,6 +24,7 @@ describe('fields of the pod', () => {
               sources: [
                 { secret: {} },
                 { podCertificate: { signerName: 'a.b/c', keyType: 'ED25519', keyPath: 'k' } },
+                { someday: {} } as VolumeProjection,
               ],
             },
           },

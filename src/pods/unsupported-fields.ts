@@ -43,6 +43,7 @@ const projectedSources: ReadonlySet<string> = new Set([
   'downwardAPI',
   'serviceAccountToken',
   'clusterTrustBundle',
+  'podCertificate',
 ]);
 
 /** Ignores undefined fields, which the decoder may leave. */

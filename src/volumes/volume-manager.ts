@@ -8,9 +8,9 @@ import type { Container, Pod, Volume } from '../api/k8s/types.ts';
 import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { ContainerMounts, PodVolumes, VolumeFile, VolumeFileRequest } from '../api/pod/pod-volumes.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
-import type { ChangedObject, PodObjects } from '../api/ports/pod-objects.ts';
+import type { ChangedObject } from '../api/ports/pod-objects.ts';
 import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
-import { Channel } from '../base/channel.ts';
+import { Channel, type Subscribable } from '../base/channel.ts';
 import { type Component, on } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
@@ -34,11 +34,12 @@ import type { VolumeCounts } from './volume-metrics-port.ts';
 interface VolumeManagerDeps extends VolumeSetUpDeps {
   readonly mounts: MountedVolumes;
   readonly containers: ContainerMountsDeps;
-  readonly objects: VolumeSetUpDeps['objects'] & Pick<PodObjects, 'changed'>;
   readonly updates: UpdateSettings;
 }
 
 interface UpdateSettings {
+  /** Announces the objects that contents come from. */
+  readonly changed: Subscribable<ChangedObject>;
   readonly syncFrequencyMs: number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -79,7 +80,7 @@ export class VolumeManager implements Component, PodVolumes {
       onError: (uid, err, retryInMs) =>
         deps.log.v(2).info('Failed to update volumes', { podUID: uid, retryInMs, err }),
     });
-    this.wakes = [on(deps.objects.changed, (object) => this.#objectChanged(object))];
+    this.wakes = [on(deps.updates.changed, (object) => this.#objectChanged(object))];
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -1,4 +1,5 @@
 // Assembles the volume manager for tests, with empty or silent defaults for all dependencies.
+import { noPodCertificates } from '../../src/api/ports/pod-certificates.ts';
 import { assembleVolumes, type Volumes, type VolumesInput } from '../../src/assemble/volumes.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { Metrics } from '../../src/base/metrics.ts';
@@ -18,6 +19,7 @@ export function testVolumes(
     random: Math.random,
     events: { pod: () => undefined, node: () => undefined },
     cri: { status: () => Promise.reject(new Error('unexpected call')) },
+    certificates: noPodCertificates,
     allocatable: () => ({ cpu: '2', memory: '1Gi' }),
     log: silentLogger,
     ...input,

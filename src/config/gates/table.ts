@@ -228,7 +228,7 @@ export const gateTable = {
   PLEGOnDemandRelist: alwaysOn(stable, 'a pod is inspected after each action of its worker'),
   PersistentVolumeClaimUnusedSinceTime: other(beta),
   PodAndContainerStatsFromCRI: notYet(betaOff, 'pod statistics from the runtime'),
-  PodCertificateRequest: notYet(stableUnlocked, 'podCertificate volumes'),
+  PodCertificateRequest: stableUnlocked,
   PodDeletionCost: other(beta),
   PodGroupPreemptionPolicy: other(alpha),
   PodLevelResourceManagers: notYet(betaOff, missing.cpuManager),

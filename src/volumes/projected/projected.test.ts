@@ -4,7 +4,9 @@ import { contentTexts } from '../../../test/builders/content-texts.ts';
 import { aSetUpRequest, noOwner } from '../../../test/builders/volume-requests.ts';
 import { FakePodObjects } from '../../../test/fakes/fake-pod-objects.ts';
 import type { Pod, VolumeProjection } from '../../api/k8s/types.ts';
+import type { PodCertificates } from '../../api/ports/pod-certificates.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
+import { Secret } from '../../base/log/secret.ts';
 import type { VolumeOwner } from '../plugin.ts';
 import { projectedKind } from './projected.ts';
 
@@ -17,7 +19,15 @@ describe('projected', () => {
     objects.anchors.set('bundle', 'PEM').set('example.com/s', 'PEM of the signer');
   });
 
-  const kind = () => projectedKind({ objects, allocatable: () => ({}) });
+  /** Only the second source of the volume has a bundle. */
+  const certificates: Pick<PodCertificates, 'bundle'> = {
+    bundle: (pod, volume, index) => {
+      const place = `${pod.metadata?.uid}/${volume}/${index}`;
+      if (index === 1) return { key: new Secret(`KEY of ${place} `), chainPem: 'CHAIN' };
+      throw new KubeletError('unavailable', 'FailedMount', `${place} is not issued yet`);
+    },
+  };
+  const kind = () => projectedKind({ objects, certificates, allocatable: () => ({}) });
   async function files(
     sources: VolumeProjection[],
     { owner = noOwner, pod = aPod({ serviceAccountName: 'sa' }) }: { owner?: VolumeOwner; pod?: Pod } = {},
@@ -30,6 +40,9 @@ describe('projected', () => {
     }
   }
   const token = { serviceAccountToken: { path: 'token', expirationSeconds: 600, audience: 'vault' } };
+  const certificate = (over: object): VolumeProjection => ({
+    podCertificate: { signerName: 'a.b/c', keyType: 'ED25519', ...over },
+  });
   const bundle = (over: object): VolumeProjection => ({ clusterTrustBundle: { path: 'ca', ...over } });
 
   const cases: readonly (readonly [string, VolumeProjection[], unknown])[] = [
@@ -70,9 +83,27 @@ describe('projected', () => {
       '[configmap "x" not found, secret "y" not found]',
     ],
     [
-      'rejects a pod certificate by name',
-      [{ podCertificate: { signerName: 'a.b/c', keyType: 'ED25519' } }],
-      'projected source podCertificate is not supported',
+      'writes key, chain and bundle of a pod certificate, by the index of the source',
+      [
+        { configMap: { name: 'cm' } },
+        certificate({ keyPath: 'key', certificateChainPath: 'certs', credentialBundlePath: 'both' }),
+      ],
+      { k: '644 v', key: '644 KEY of uid-p/v/1 ', certs: '644 CHAIN', both: '644 KEY of uid-p/v/1 CHAIN' },
+    ],
+    [
+      'writes only the requested files of a pod certificate',
+      [{ configMap: { name: 'cm' } }, certificate({ keyPath: '', credentialBundlePath: 'both' })],
+      { k: '644 v', both: '644 KEY of uid-p/v/1 CHAIN' },
+    ],
+    [
+      'fails while a pod certificate is not issued',
+      [certificate({ credentialBundlePath: 'both' })],
+      'uid-p/v/0 is not issued yet',
+    ],
+    [
+      'rejects an unknown source by name',
+      [{ someday: {} } as VolumeProjection],
+      'projected source someday is not supported',
     ],
   ];
   for (const [name, sources, want] of cases)
@@ -84,11 +115,14 @@ describe('projected', () => {
     ['with both belong to the user, mode 0600', { user: 1000, fsGroup: 7 }, '600 of 1000'],
   ];
   for (const [name, owner, want] of owners)
-    test(`tokens and trust bundles ${name}`, async () =>
-      expect(await files([token, bundle({ name: 'bundle' })], { owner: { ...noOwner, ...owner } })).toEqual({
+    test(`tokens, trust bundles and pod certificates ${name}`, async () => {
+      const sources = [token, certificate({ keyPath: 'key' }), bundle({ name: 'bundle' })];
+      expect(await files(sources, { owner: { ...noOwner, ...owner } })).toEqual({
         token: `${want} token-1`,
+        key: `${want} KEY of uid-p/v/1 `,
         ca: `${want} PEM`,
-      }));
+      });
+    });
 
   test('requests a token that is bound to the pod', async () => {
     await files([token]);
@@ -118,6 +152,7 @@ describe('projected', () => {
       token,
       bundle({ name: 'bundle' }),
       bundle({ signerName: 'example.com/s' }),
+      certificate({ keyPath: 'key' }),
     ];
     const { pod, spec } = aSetUpRequest('projected', { projected: { sources } });
     expect(kind().inMemory).toBe(true);
@@ -126,6 +161,7 @@ describe('projected', () => {
       { kind: 'Secret', namespace: 'default', name: 's' },
       { kind: 'ClusterTrustBundle', namespace: '', name: 'bundle' },
       { kind: 'TrustBundleSigner', namespace: '', name: 'example.com/s' },
+      { kind: 'PodCertificate', namespace: '', name: 'uid-p' },
     ]);
   });
 });

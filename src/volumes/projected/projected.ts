@@ -3,6 +3,7 @@
 // that failed.
 import type { Pod, VolumeProjection } from '../../api/k8s/types.ts';
 import type { Allocatable } from '../../api/pod/pod-fields.ts';
+import { type PodCertificates, podCertificateObject } from '../../api/ports/pod-certificates.ts';
 import type { ChangedObject, PodObjects, TrustBundleChoice } from '../../api/ports/pod-objects.ts';
 import type { Content, ContentFile } from '../../api/ports/volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
@@ -15,12 +16,15 @@ import { secretContent } from '../secret/secret.ts';
 
 interface ProjectedDeps {
   readonly objects: Pick<PodObjects, 'configMap' | 'secret' | 'serviceAccountToken' | 'trustAnchors'>;
+  readonly certificates: Pick<PodCertificates, 'bundle'>;
   readonly allocatable: () => Allocatable;
 }
 
 interface Context {
   readonly deps: ProjectedDeps;
   readonly pod: Pod;
+  /** The name of the volume. */
+  readonly volume: string;
   readonly owner: VolumeOwner;
   readonly defaultMode: number;
   readonly signal: AbortSignal;
@@ -32,11 +36,13 @@ export function projectedKind(deps: ProjectedDeps): ContentKind {
     inMemory: true,
     canServe: ({ source }) => source.projected !== undefined,
     references: (pod, { source }) =>
-      (source.projected?.sources ?? []).flatMap((each) => referenceOf(pod.metadata?.namespace ?? '', each)),
+      (source.projected?.sources ?? []).flatMap((each) => referenceOf(pod, each)),
     collect: async ({ pod, spec, owner }, signal) => {
       const { sources = [], defaultMode = apiDefaultMode } = spec.source.projected ?? {};
-      const context = { deps, pod, owner, defaultMode, signal };
-      const parts = await Promise.allSettled(sources.map((source) => sourceContent(context, source)));
+      const context = { deps, pod, volume: spec.name, owner, defaultMode, signal };
+      const parts = await Promise.allSettled(
+        sources.map((source, index) => sourceContent(context, source, index)),
+      );
       signal.throwIfAborted();
       const failed = parts.filter((part) => part.status === 'rejected');
       if (failed.length > 0) throw combineFailures(failed.map((part) => part.reason as unknown));
@@ -46,8 +52,8 @@ export function projectedKind(deps: ProjectedDeps): ContentKind {
 }
 
 function referenceOf(
-  namespace: string,
-  { clusterTrustBundle: bundle, configMap, secret }: VolumeProjection,
+  { metadata: { namespace = '', uid = '' } = {} }: Pod,
+  { clusterTrustBundle: bundle, configMap, podCertificate, secret }: VolumeProjection,
 ): readonly ChangedObject[] {
   return [
     ...(configMap === undefined
@@ -55,6 +61,7 @@ function referenceOf(
       : [{ kind: 'ConfigMap' as const, namespace, name: configMap.name ?? '' }]),
     ...(secret === undefined ? [] : [{ kind: 'Secret' as const, namespace, name: secret.name ?? '' }]),
     ...(bundle === undefined ? [] : [bundleReference(bundle)]),
+    ...(podCertificate === undefined ? [] : [podCertificateObject(uid)]),
   ];
 }
 
@@ -66,7 +73,7 @@ function bundleReference({ name, signerName = '' }: TrustBundleSource): ChangedO
     : { kind: 'ClusterTrustBundle', namespace: '', name };
 }
 
-async function sourceContent(context: Context, source: VolumeProjection): Promise<Content> {
+async function sourceContent(context: Context, source: VolumeProjection, index: number): Promise<Content> {
   const { deps, pod, defaultMode, signal } = context;
   const namespace = pod.metadata?.namespace ?? '';
   if (source.secret !== undefined)
@@ -78,6 +85,7 @@ async function sourceContent(context: Context, source: VolumeProjection): Promis
   if (source.serviceAccountToken !== undefined)
     return await tokenContent(context, source.serviceAccountToken);
   if (source.clusterTrustBundle !== undefined) return await trustContent(context, source.clusterTrustBundle);
+  if (source.podCertificate !== undefined) return certificateContent(context, source.podCertificate, index);
   const name = Object.keys(source)[0] ?? 'empty source';
   throw new KubeletError('invalid', 'FailedMount', `projected source ${name} is not supported`);
 }
@@ -116,6 +124,27 @@ async function trustContent(
 ): Promise<Content> {
   const anchors = await deps.objects.trustAnchors(choiceOf(source), signal);
   return new Map([[source.path, ownedFile(Buffer.from(anchors), owner, defaultMode)]]);
+}
+
+/** The bundle is the key followed by the certificates. */
+function certificateContent(
+  { deps, pod, volume, owner, defaultMode }: Context,
+  source: NonNullable<VolumeProjection['podCertificate']>,
+  index: number,
+): Content {
+  const { certificateChainPath, credentialBundlePath, keyPath } = source;
+  const { chainPem, key } = deps.certificates.bundle(pod, volume, index);
+  const keyPem = key.reveal();
+  const files: readonly (readonly [string | undefined, string])[] = [
+    [credentialBundlePath, keyPem + chainPem],
+    [keyPath, keyPem],
+    [certificateChainPath, chainPem],
+  ];
+  return new Map(
+    files.flatMap(([path = '', text]) =>
+      path === '' ? [] : [[path, ownedFile(Buffer.from(text), owner, defaultMode)]],
+    ),
+  );
 }
 
 function choiceOf({
