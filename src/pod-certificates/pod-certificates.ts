@@ -49,7 +49,8 @@ interface PodCertificatesDeps {
 }
 
 const path = '/apis/certificates.k8s.io/v1/podcertificaterequests';
-const parallelRequests = 8;
+/** Enough for all pods of a node: a run that waits for an RSA key or for the API server must not delay others. */
+const parallelRequests = 256;
 const backoff = { initialMs: 100, maxMs: 60_000, jitter: 0.5 };
 /** The times in certificates are those of the wall clock: after a step of it, a renewal is late by this at most. */
 const longestSleepMs = 120_000;
