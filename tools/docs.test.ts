@@ -115,6 +115,7 @@ describe('docs/metrics.md', () => {
   });
   nodeInfoMetrics(metrics.registry, {
     cgroupVersion: 2,
+    runtimeReportsConfig: true,
     build: buildInfo({ version: 'v1', major: 1, minor: 34, architecture: 'amd64', nodeVersion: 'v20' }),
   });
 

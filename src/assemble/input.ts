@@ -92,6 +92,8 @@ export interface AssembleInput {
   readonly machine: MachineFacts;
   readonly capacity: MachineCapacity;
   readonly nodeName: string;
+  /** False if the runtime lacks the CRI call RuntimeConfig, so that the configured cgroup driver applies. */
+  readonly runtimeReportsConfig?: boolean;
   /** Opens the connection to the API server; undefined on a standalone node. */
   readonly cluster?: OpenCluster | undefined;
   /** --node-ip, parsed. */

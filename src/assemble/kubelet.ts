@@ -70,7 +70,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const events = assembleEvents(input, { api });
   const { objects, components: objectLoops } = assembleObjects(input, { api, stores });
   const podCertificates = assemblePodCertificates(input, { api, stores, objects, events, metrics });
-  const resources = assembleResources(input, { cgroups, active, budget, events });
+  const resources = assembleResources(input, { cgroups, active, budget, events, metrics });
   const images = assembleImages(input, { cri, objects, events, metrics: metrics.images });
   const volumes = assembleVolumes({
     rootDir: flags.rootDir,
@@ -167,7 +167,9 @@ export function assemble(input: AssembleInput): Kubelet {
     ...(node?.first ?? []),
     events,
     ...allocation.components,
-    metrics.resizes.follow(conditions),
+    metrics.resizes.follow(conditions, desired),
+    metrics.admissions.follow(admission),
+    metrics.terminations.follow(stores),
     ...resources.components,
     ...objectLoops,
     ...podCertificates.components,

@@ -2,6 +2,7 @@
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { Component } from '../base/component.ts';
+import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
 import { NodeBudget } from '../resources/allocatable/node-budget.ts';
 import { NodeChecks } from '../resources/allocatable/node-checks.ts';
@@ -18,6 +19,7 @@ interface ResourcesRooms {
   readonly active: ActivePods;
   readonly budget: NodeBudget;
   readonly events: EventSink;
+  readonly metrics: KubeletMetrics;
 }
 
 interface AssembledResources {
@@ -38,10 +40,17 @@ export function assembleBudget({ capacity, config, flags }: ResourcesInput): Nod
 
 export function assembleResources(input: ResourcesInput, rooms: ResourcesRooms): AssembledResources {
   const { clock, config, edges, gates, machine } = input;
-  const { active, budget, cgroups, events } = rooms;
+  const { active, budget, cgroups, events, metrics } = rooms;
   const log = input.log.with({ component: 'resources' });
   const oom = new OomWatcher({ follow: edges.kernelLog, events, clock, log });
-  const checks = new NodeChecks({ budget, machine, reservedCpus: config.reservedSystemCPUs, events });
+  const checks = new NodeChecks({
+    budget,
+    machine,
+    reservedCpus: config.reservedSystemCPUs,
+    memoryQos: gates.MemoryQoS,
+    events,
+    log,
+  });
   const system = systemCgroups(input);
   const withoutPods = [checks, oom, ...system];
   if (cgroups === undefined || !config.cgroupsPerQOS)
@@ -69,6 +78,7 @@ export function assembleResources(input: ResourcesInput, rooms: ResourcesRooms):
     },
     pods: active,
     events,
+    metrics: metrics.work,
     clock,
     log,
   });

@@ -56,7 +56,16 @@ interface AssembledStats {
 
 type StatsInput = Pick<
   AssembleInput,
-  'capacity' | 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'machine' | 'nodeName'
+  | 'capacity'
+  | 'clock'
+  | 'config'
+  | 'edges'
+  | 'flags'
+  | 'gates'
+  | 'log'
+  | 'machine'
+  | 'nodeName'
+  | 'runtimeReportsConfig'
 >;
 
 export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledStats {
@@ -106,6 +115,7 @@ export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledSt
   const architecture = edges.nodeHost.architecture();
   nodeInfoMetrics(metrics.registry, {
     cgroupVersion: machine.cgroupVersion,
+    runtimeReportsConfig: input.runtimeReportsConfig ?? true,
     build: buildInfo({ version: kubeletVersion, ...versionNumbers, architecture, nodeVersion: own.version }),
   });
   return {

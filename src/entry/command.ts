@@ -91,7 +91,7 @@ async function runKubelet(run: Run): Promise<number> {
   });
   const started = await runStartup(steps, { log, clock, signal: stop.signal });
   if (started.kind === 'stopped') return 0;
-  const { cgroupDriver, cluster, nodeIps, nodeName, watchdogIntervalMs } = started;
+  const { cgroupDriver, cluster, nodeIps, nodeName, runtimeReportsConfig, watchdogIntervalMs } = started;
   const kubelet = assemble({
     args,
     config: { ...config, cgroupDriver },
@@ -100,6 +100,7 @@ async function runKubelet(run: Run): Promise<number> {
     credentialProviders,
     machine,
     nodeName,
+    runtimeReportsConfig,
     nodeIps,
     cluster,
     capacity: await readMachineCapacity(flags.rootDir),

@@ -3,11 +3,13 @@
 // Upstream: pkg/kubelet/metrics.
 import type { Clock } from '../base/clock.ts';
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
+import { AdmissionMetrics } from './admission-metrics.ts';
 import { ImageMetrics } from './image-metrics.ts';
 import { PlegMetrics } from './pleg-metrics.ts';
 import { PodStartMetrics } from './pod-start-metrics.ts';
 import { ResizeMetrics } from './resize-metrics.ts';
 import { StartMetrics } from './start-metrics.ts';
+import { TerminationMetrics } from './termination-metrics.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { WorkMetrics } from './work-metrics.ts';
 
@@ -42,6 +44,8 @@ export class KubeletMetrics {
   readonly volumes = new VolumeMetrics(this.registry);
   readonly starts = new StartMetrics(this.registry);
   readonly resizes = new ResizeMetrics(this.registry);
+  readonly admissions = new AdmissionMetrics(this.registry);
+  readonly terminations = new TerminationMetrics(this.registry);
   readonly work = new WorkMetrics(this.registry);
   readonly pleg: PlegMetrics;
   readonly podStarts: PodStartMetrics;

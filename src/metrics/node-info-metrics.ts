@@ -1,4 +1,4 @@
-// Constant metrics: the kubelet's version and the node's cgroup version. Upstream:
+// Constant metrics: the kubelet's version, the node's cgroup version and its container runtime. Upstream:
 // component-base/metrics/prometheus/version, pkg/kubelet/kubelet_linux.go.
 import type { Metrics } from '../base/metrics.ts';
 
@@ -14,12 +14,18 @@ const buildLabels = [
   'platform',
 ] as const;
 
+/** The release whose kubelet requires the CRI call RuntimeConfig. */
+const requiresRuntimeConfig = '1.38.0';
+
 interface NodeInfo {
   readonly cgroupVersion: number;
+  /** Whether the runtime has the CRI call RuntimeConfig. */
+  readonly runtimeReportsConfig: boolean;
   readonly build: Readonly<Record<(typeof buildLabels)[number], string>>;
 }
 
-export function nodeInfoMetrics(registry: Metrics, { build, cgroupVersion }: NodeInfo): void {
+export function nodeInfoMetrics(registry: Metrics, info: NodeInfo): void {
+  const { build, cgroupVersion, runtimeReportsConfig } = info;
   const version = registry.gauge({
     name: 'kubernetes_build_info',
     help: 'Build information of this kubelet; always 1.',
@@ -31,4 +37,16 @@ export function nodeInfoMetrics(registry: Metrics, { build, cgroupVersion }: Nod
     help: 'Cgroup version of the node: 1 or 2.',
   });
   cgroups.set({}, cgroupVersion);
+  const losing = registry.gauge({
+    name: 'kubelet_cri_losing_support',
+    help: 'The Kubernetes release that will no longer support this container runtime; always 1.',
+    labels: ['version'],
+  });
+  if (!runtimeReportsConfig) losing.set({ version: requiresRuntimeConfig }, 1);
+  const provider = registry.gauge({
+    name: 'kubelet_metrics_provider',
+    help: 'Where the metrics of containers come from; always 1.',
+    labels: ['provider'],
+  });
+  provider.set({ provider: 'cadvisor' }, 1);
 }

@@ -25,3 +25,20 @@ test('counts starts and failed starts', () => {
     'kubelet_started_user_namespaced_pods_total 1',
   ]);
 });
+
+test('counts image volumes that were mounted, failed to mount, or were not tried', () => {
+  const registry = new Metrics();
+  const starts = new StartMetrics(registry);
+  starts.imageVolumes(2, 'mounted');
+  starts.imageVolumes(1, 'failed');
+  starts.imageVolumes(1, undefined);
+  const samples = registry
+    .render()
+    .split('\n')
+    .filter((line) => line.startsWith('kubelet_image_volume_'));
+  expect(samples).toEqual([
+    'kubelet_image_volume_mounted_errors_total 1',
+    'kubelet_image_volume_mounted_succeed_total 2',
+    'kubelet_image_volume_requested_total 4',
+  ]);
+});

@@ -9,6 +9,9 @@ export class StartMetrics {
   readonly #userPodErrors;
   readonly #containers;
   readonly #containerErrors;
+  readonly #imageVolumes;
+  readonly #mountedImages;
+  readonly #imageMountErrors;
 
   constructor(registry: Metrics) {
     this.#pods = registry.counter({
@@ -37,6 +40,14 @@ export class StartMetrics {
       help: 'Failed attempts to start containers, by type and reason.',
       labels: ['container_type', 'code'],
     });
+    const counter = (name: string, help: string) =>
+      registry.counter({ name: `kubelet_image_volume_${name}`, help });
+    this.#imageVolumes = counter('requested_total', 'Image volumes of containers that were created.');
+    this.#mountedImages = counter('mounted_succeed_total', 'Mounted image volumes.');
+    this.#imageMountErrors = counter(
+      'mounted_errors_total',
+      'Image volumes that the runtime failed to mount.',
+    );
   }
 
   pod(hasUserNamespace: boolean): void {
@@ -52,6 +63,13 @@ export class StartMetrics {
   /** `kind`: container, init_container or ephemeral_container. */
   container(kind: string): void {
     this.#containers.inc({ container_type: kind });
+  }
+
+  /** The image volumes that a container mounts. `outcome`: undefined if its creation failed for another reason. */
+  imageVolumes(count: number, outcome: 'mounted' | 'failed' | undefined): void {
+    this.#imageVolumes.inc({}, count);
+    if (outcome === 'mounted') this.#mountedImages.inc({}, count);
+    if (outcome === 'failed') this.#imageMountErrors.inc({}, count);
   }
 
   containerFailed(kind: string, code: string): void {

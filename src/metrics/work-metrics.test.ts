@@ -117,7 +117,7 @@ describe('pods by lifecycle and source', () => {
   ])('%s %j', (name, labels, value) => expect(sampleOf(samples, name, labels).value).toBe(value));
 });
 
-test('reports build info and cgroup version', () => {
+test('reports build info, cgroup version, the source of metrics, and a runtime that loses support', () => {
   const registry = new Metrics();
   const build = {
     major: '1',
@@ -130,10 +130,15 @@ test('reports build info and cgroup version', () => {
     compiler: 'node',
     platform: 'linux/amd64',
   };
-  nodeInfoMetrics(registry, { cgroupVersion: 2, build });
+  nodeInfoMetrics(registry, { runtimeReportsConfig: false, cgroupVersion: 2, build });
   const samples = parsePrometheusText(registry.render());
   expect(
     sampleOf(samples, 'kubernetes_build_info', { git_version: 'v1.37.0', platform: 'linux/amd64' }).value,
   ).toBe(1);
   expect(sampleOf(samples, 'kubelet_cgroup_version').value).toBe(2);
+  expect(sampleOf(samples, 'kubelet_metrics_provider', { provider: 'cadvisor' }).value).toBe(1);
+  expect(sampleOf(samples, 'kubelet_cri_losing_support', { version: '1.38.0' }).value).toBe(1);
+  const current = new Metrics();
+  nodeInfoMetrics(current, { runtimeReportsConfig: true, cgroupVersion: 2, build });
+  expect(current.render()).not.toContain('kubelet_cri_losing_support{');
 });

@@ -31,6 +31,8 @@ export class WorkMetrics {
   readonly #sandboxErrors;
   readonly #cgroups;
   readonly #rejections;
+  readonly #memoryMin;
+  readonly #memoryLow;
   readonly #cleaned;
   readonly #cleanErrors;
   readonly #hookFallbacks;
@@ -66,6 +68,15 @@ export class WorkMetrics {
       help: 'Rejected pods, by reason.',
       labels: ['reason'],
     });
+    this.#memoryMin = registry.gauge({
+      name: 'kubelet_memory_qos_node_memory_min_bytes',
+      help: 'Requested memory of Guaranteed pods that the kernel never reclaims (memory.min).',
+    });
+    this.#memoryLow = registry.gauge({
+      name: 'kubelet_memory_qos_node_memory_low_bytes',
+      help: 'Requested memory of Burstable pods that the kernel reclaims last (memory.low).',
+    });
+    this.protectedMemory(0n, 0n);
     this.#cleaned = registry.gauge({
       name: 'kubelet_orphan_pod_cleaned_volumes',
       help: 'Directories of orphaned pods found by the last cleanup.',
@@ -101,6 +112,11 @@ export class WorkMetrics {
   /** `operation`: create, update or destroy. */
   cgroup(operation: string, seconds: number): void {
     this.#cgroups.observe({ operation_type: operation }, seconds);
+  }
+
+  protectedMemory(guaranteedBytes: bigint, burstableBytes: bigint): void {
+    this.#memoryMin.set({}, Number(guaranteedBytes));
+    this.#memoryLow.set({}, Number(burstableBytes));
   }
 
   rejected(reason: string): void {

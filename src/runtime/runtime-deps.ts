@@ -123,6 +123,8 @@ interface StartCounts {
   /** `kind`: container, init_container or ephemeral_container; `code`: the waiting reason. */
   container(kind: string): void;
   containerFailed(kind: string, code: string): void;
+  /** The image volumes that a container mounts. `outcome`: undefined if its creation failed for another reason. */
+  imageVolumes(count: number, outcome: 'mounted' | 'failed' | undefined): void;
 }
 
 /** The node that the pods run on. */

@@ -21,11 +21,11 @@ async function find(...answers: readonly (Answer | KubeletError)[]) {
     signal: new AbortController().signal,
     log: silentLogger,
   });
-  const driver = await clock.until(
-    found.catch((err: Error) => err.message),
+  const { cgroupDriver: driver, runtimeReportsConfig: reports } = await clock.until(
+    found.catch((err: Error) => ({ cgroupDriver: err.message, runtimeReportsConfig: true })),
     10_000,
   );
-  return { driver, calls };
+  return { driver, calls, reports };
 }
 
 const unreachable = new KubeletError('unavailable', 'UNAVAILABLE', 'no such file');
@@ -34,22 +34,24 @@ test('uses the driver that the runtime reports', async () =>
   expect(await find({ linux: { cgroupDriver: CgroupDriver.SYSTEMD } })).toEqual({
     driver: 'systemd',
     calls: 1,
+    reports: true,
   }));
 
 test('uses the configured driver when the runtime reports none or lacks the call', async () => {
-  expect(await find({})).toEqual({ driver: 'cgroupfs', calls: 1 });
+  expect(await find({})).toEqual({ driver: 'cgroupfs', calls: 1, reports: true });
   const unknown = new KubeletError('internal', 'UNIMPLEMENTED', 'unknown method RuntimeConfig');
-  expect(await find(unknown)).toEqual({ driver: 'cgroupfs', calls: 1 });
+  expect(await find(unknown)).toEqual({ driver: 'cgroupfs', calls: 1, reports: false });
 });
 
 test('retries while the runtime is starting', async () =>
   expect(await find(unreachable, { linux: { cgroupDriver: CgroupDriver.SYSTEMD } })).toEqual({
     driver: 'systemd',
     calls: 2,
+    reports: true,
   }));
 
 test('uses the configured driver after three failed attempts', async () =>
-  expect(await find(unreachable)).toEqual({ driver: 'cgroupfs', calls: 3 }));
+  expect(await find(unreachable)).toEqual({ driver: 'cgroupfs', calls: 3, reports: true }));
 
 test('rejects an unknown driver', async () =>
   expect((await find({ linux: { cgroupDriver: CgroupDriver.UNRECOGNIZED } })).driver).toContain(
@@ -66,5 +68,5 @@ test('an abort ends the retries at once and is not a failure', async () => {
     log: silentLogger,
   });
   stop.abort();
-  expect(await found).toBe('cgroupfs');
+  expect(await found).toMatchObject({ cgroupDriver: 'cgroupfs' });
 });

@@ -32,10 +32,18 @@ const names: Readonly<Partial<Record<CgroupDriver, string>>> = {
   [CgroupDriver.CGROUPFS]: 'cgroupfs',
 };
 
-export async function findCgroupDriver(deps: CgroupDriverDeps): Promise<string> {
+interface FoundDriver {
+  readonly cgroupDriver: string;
+  /** False if the runtime lacks the call. */
+  readonly runtimeReportsConfig: boolean;
+}
+
+export async function findCgroupDriver(deps: CgroupDriverDeps): Promise<FoundDriver> {
   const { configured, log } = deps;
   const reported = await readRuntimeConfig(deps);
-  if (reported?.linux === undefined) return configured;
+  const runtimeReportsConfig = reported !== 'unimplemented';
+  if (reported === 'unimplemented' || reported?.linux === undefined)
+    return { cgroupDriver: configured, runtimeReportsConfig };
   const { cgroupDriver } = reported.linux;
   const driver = names[cgroupDriver];
   if (driver === undefined)
@@ -45,10 +53,12 @@ export async function findCgroupDriver(deps: CgroupDriverDeps): Promise<string> 
       `runtime returned an unknown cgroup driver ${cgroupDriver}`,
     );
   log.info('Using cgroup driver setting received from the CRI runtime', { cgroupDriver: driver });
-  return driver;
+  return { cgroupDriver: driver, runtimeReportsConfig };
 }
 
-async function readRuntimeConfig(deps: CgroupDriverDeps): Promise<RuntimeConfig | undefined> {
+async function readRuntimeConfig(
+  deps: CgroupDriverDeps,
+): Promise<RuntimeConfig | 'unimplemented' | undefined> {
   const { clock, configured, log, runtimeConfig, signal } = deps;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -57,10 +67,12 @@ async function readRuntimeConfig(deps: CgroupDriverDeps): Promise<RuntimeConfig 
       // The caller stops; the driver no longer matters.
       if (signal.aborted) return undefined;
       if (isUnimplemented(err)) {
-        log
-          .v(2)
-          .info('The runtime does not report its cgroup driver, using the configured one', { configured });
-        return undefined;
+        const hint = 'upgrade the container runtime: Kubernetes 1.38 requires the CRI call RuntimeConfig';
+        log.info('The runtime does not report its cgroup driver, using the configured one', {
+          configured,
+          hint,
+        });
+        return 'unimplemented';
       }
       if (attempt === attempts) {
         // differs from upstream, which fails to start: the kubelet and its static pods wait for the runtime.

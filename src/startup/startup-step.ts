@@ -8,6 +8,8 @@ export interface StartupFacts<Cluster> {
   /** Undefined in standalone mode: static pods only, nothing is reported. */
   readonly cluster: Cluster | undefined;
   readonly cgroupDriver: string;
+  /** False if the runtime lacks the CRI call RuntimeConfig. */
+  readonly runtimeReportsConfig: boolean;
   /** How often systemd expects a keep-alive; undefined without a watchdog. */
   readonly watchdogIntervalMs: number | undefined;
 }
@@ -17,6 +19,7 @@ export const noFacts: StartupFacts<never> = {
   nodeIps: [],
   cluster: undefined,
   cgroupDriver: '',
+  runtimeReportsConfig: true,
   watchdogIntervalMs: undefined,
 };
 

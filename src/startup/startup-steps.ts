@@ -226,14 +226,6 @@ function cgroupDriverStep<Cluster>(input: StartupInput<Cluster>): StartupStep<Cl
     name: 'cgroup driver',
     setting: 'cgroupDriver (--cgroup-driver)',
     onFailure: 'fail',
-    run: async (signal) => ({
-      cgroupDriver: await findCgroupDriver({
-        runtimeConfig: host.runtimeConfig,
-        configured,
-        clock,
-        signal,
-        log,
-      }),
-    }),
+    run: (signal) => findCgroupDriver({ runtimeConfig: host.runtimeConfig, configured, clock, signal, log }),
   };
 }

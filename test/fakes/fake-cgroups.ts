@@ -10,7 +10,7 @@ interface FakeCgroup {
 }
 
 export class FakeCgroups implements Cgroups {
-  readonly version = 1 as const;
+  version: 1 | 2 = 1;
   readonly groups = new Map<string, FakeCgroup>();
   /** Every change, in order: `update /kubepods`. */
   readonly calls: string[] = [];

@@ -126,6 +126,7 @@ export class FakeNode {
 
   constructor({ cluster, ...options }: FakeNodeOptions = {}) {
     this.#options = options;
+    this.cgroups.version = options.machine?.cgroupVersion ?? 1;
     this.cri = new FakeCri({ clock: this.clock, ...options });
     const { certificates, podSigner } = options;
     if (cluster !== true) return;

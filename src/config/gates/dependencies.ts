@@ -27,6 +27,7 @@ export const gateDependencies: Readonly<Partial<Record<GateName, readonly GateNa
   DRAResourcePoolStatus: ['DynamicResourceAllocation'],
   DRASchedulerFilterTimeout: ['DynamicResourceAllocation'],
   DRAWorkloadResourceClaims: ['DynamicResourceAllocation', 'GenericWorkload'],
+  DeclarativeValidationBeta: ['DeclarativeValidation'],
   DeclarativeValidationTakeover: ['DeclarativeValidation'],
   DisableAllocatorDualWrite: ['MultiCIDRServiceAllocator'],
   EventedPLEG: ['PLEGOnDemandRelist'],

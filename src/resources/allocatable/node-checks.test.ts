@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { EventText } from '../../api/ports/events.ts';
 import { parseAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { canKeepOutOfSwap, NodeChecks } from './node-checks.ts';
 
 interface Over {
@@ -10,11 +11,13 @@ interface Over {
   readonly swapBytes?: bigint;
   readonly cgroupVersion?: 1 | 2;
   readonly kernelRelease?: string;
+  readonly memoryQos?: boolean;
 }
 
-async function eventsOf(over: Over = {}): Promise<readonly string[]> {
-  const { reservation = parseAmounts({ cpu: '1' }), reservedCpus = '', ...machine } = over;
+async function eventsOf(over: Over = {}, logged: string[] = []): Promise<readonly string[]> {
+  const { memoryQos = false, reservation = parseAmounts({ cpu: '1' }), reservedCpus = '', ...machine } = over;
   const events: EventText[] = [];
+  const write = (message: string): void => void logged.push(message);
   const stop = new AbortController();
   const { stopped } = await new NodeChecks({
     budget: { capacity: () => parseAmounts({ cpu: '2', memory: '1Gi' }), reservation: () => reservation },
@@ -26,7 +29,9 @@ async function eventsOf(over: Over = {}): Promise<readonly string[]> {
       ...machine,
     },
     reservedCpus,
+    memoryQos,
     events: { node: (event) => void events.push(event) },
+    log: { ...silentLogger, info: write, warn: write },
   }).start(stop.signal);
   stop.abort();
   await stopped;
@@ -64,3 +69,19 @@ test('detects the noswap option by the kernel release', () =>
     true,
     false,
   ]));
+
+const unused = 'MemoryQoS has no effect on cgroup v1';
+const livelock = 'Throttling by memory.high may livelock processes on this kernel';
+const qosCases = [
+  ['on cgroup v1', { cgroupVersion: 1 }, [unused]],
+  ['on a kernel before 5.9', { kernelRelease: '5.8.18' }, [livelock]],
+  ['on Linux 5.9', { kernelRelease: '5.9.0-rc1' }, []],
+  ['on an unknown kernel', { kernelRelease: '' }, []],
+  ['without the gate', { kernelRelease: '5.8.18', memoryQos: false }, []],
+] as const;
+for (const [name, over, want] of qosCases)
+  test(`MemoryQoS ${name}: logs ${want.length === 0 ? 'nothing' : want[0]}`, async () => {
+    const logged: string[] = [];
+    await eventsOf({ memoryQos: true, ...over }, logged);
+    expect(logged).toEqual(want);
+  });

@@ -8,6 +8,7 @@ import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Component } from '../../base/component.ts';
 import { KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { reservationFault } from './node-allocatable.ts';
 
 interface NodeChecksDeps {
@@ -22,11 +23,16 @@ interface NodeChecksDeps {
   };
   /** reservedSystemCPUs; empty if none. */
   readonly reservedCpus: string;
+  /** The gate MemoryQoS. */
+  readonly memoryQos: boolean;
   readonly events: Pick<EventSink, 'node'>;
+  readonly log: Logger;
 }
 
 /** The first Linux release whose tmpfs has the noswap option. */
 const noswapSince = [6, 4] as const;
+/** The first Linux release in which throttling by memory.high cannot livelock. */
+const throttlingSince = [5, 9] as const;
 
 export class NodeChecks implements Component {
   readonly name = 'node-checks';
@@ -54,6 +60,7 @@ export class NodeChecks implements Component {
         reason: 'CgroupV1',
         message: 'cgroup v1 support is in maintenance mode, please migrate to cgroup v2',
       });
+    this.#checkMemoryQos();
     if (swapBytes > 0n && !canKeepOutOfSwap(kernelRelease))
       events.node({
         type: 'Warning',
@@ -64,6 +71,18 @@ export class NodeChecks implements Component {
       });
     return { stopped: untilAborted(signal) };
   }
+
+  #checkMemoryQos(): void {
+    const { log, machine, memoryQos } = this.#deps;
+    const { cgroupVersion, kernelRelease = '' } = machine;
+    if (!memoryQos) return;
+    if (cgroupVersion === 1) log.info('MemoryQoS has no effect on cgroup v1');
+    else if (kernelRelease !== '' && !isAtLeast(kernelRelease, throttlingSince))
+      log.warn('Throttling by memory.high may livelock processes on this kernel', {
+        kernelRelease,
+        minimum: throttlingSince.join('.'),
+      });
+  }
 }
 
 /**
@@ -71,8 +90,12 @@ export class NodeChecks implements Component {
  * a backported option is warned about.
  */
 export function canKeepOutOfSwap(kernelRelease: string): boolean {
+  return isAtLeast(kernelRelease, noswapSince);
+}
+
+function isAtLeast(kernelRelease: string, [wantedMajor, wantedMinor]: readonly [number, number]): boolean {
   const [major = 0, minor = 0] = (kernelRelease.match(/\d+/g) ?? []).map(Number);
-  return major > noswapSince[0] || (major === noswapSince[0] && minor >= noswapSince[1]);
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
 }
 
 function isWithin(list: string, all: string): boolean {

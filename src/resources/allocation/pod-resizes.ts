@@ -48,10 +48,14 @@ interface ResizeAdmission {
   ): Promise<{ readonly reason: string; readonly message: string } | undefined>;
 }
 
+type Resolution = 'accepted' | 'reverted' | 'terminated';
+
 interface ResizeCounts {
   requested(resize: RequestedResize): void;
   infeasible(detail: string): void;
   acceptedAfterWait(trigger: RetryTrigger): void;
+  /** A deferred resize was resolved. `pod`: undefined if it was removed. */
+  deferred(resolution: Resolution, seconds: number, pod: Pod | undefined): void;
 }
 
 interface ResizeStores {
@@ -137,7 +141,7 @@ export class PodResizes implements Component {
 
   /** Allocates what the pod was admitted with. Its spec may request something else by now. */
   #admitted(uid: PodUid): void {
-    const { allocations, conditions, desired } = this.#deps.stores;
+    const { allocations, desired } = this.#deps.stores;
     const pod = this.#deps.admission.admittedPod(uid);
     if (pod === undefined) return;
     allocations.allocate(pod);
@@ -145,7 +149,7 @@ export class PodResizes implements Component {
     if (requested === undefined) return;
     if (!isResized(requested, allocations.podOf(requested))) {
       // A pending resize that an earlier process reported has been withdrawn since.
-      conditions.clearPending(uid);
+      this.#clearPending(uid);
       return;
     }
     this.#pending.add(uid);
@@ -216,8 +220,7 @@ export class PodResizes implements Component {
     if (!isResized(pod, before)) return;
     if (allocations.podOf(pod) === pod) {
       // The resize was withdrawn before it was granted.
-      this.#pending.delete(uid);
-      conditions.clearPending(uid);
+      this.#settle(uid);
       return;
     }
     this.#pending.add(uid);
@@ -228,6 +231,7 @@ export class PodResizes implements Component {
     const { allocations, conditions, desired, lifecycles } = this.#deps.stores;
     const lifecycle = lifecycles.get(uid);
     if (lifecycle !== undefined && !hasEnded(lifecycle)) return;
+    this.#resolved(uid, 'terminated');
     conditions.forget(uid);
     this.#pending.delete(uid);
     if (lifecycle === undefined && (this.#removed.delete(uid) || desired.get(uid) === undefined))
@@ -299,6 +303,7 @@ export class PodResizes implements Component {
     }
     if (conditions.isDeferred(uid)) report.counts.acceptedAfterWait(trigger);
     this.#pending.delete(uid);
+    this.#resolved(uid, 'accepted');
     conditions.begin(uid, generation);
     report.log.info('Resize granted', { pod: podRef(pod), podUID: uid });
     allocations.allocate(pod);
@@ -318,7 +323,20 @@ export class PodResizes implements Component {
 
   #settle(uid: PodUid): void {
     this.#pending.delete(uid);
+    this.#clearPending(uid);
+  }
+
+  #clearPending(uid: PodUid): void {
+    this.#resolved(uid, 'reverted');
     this.#deps.stores.conditions.clearPending(uid);
+  }
+
+  #resolved(uid: PodUid, resolution: Resolution): void {
+    const { clock, report, stores } = this.#deps;
+    const pending = stores.conditions.get(uid)?.pending;
+    if (pending?.reason !== 'Deferred') return;
+    const seconds = Math.max(0, clock.now() - pending.sinceMs) / 1_000;
+    report.counts.deferred(resolution, seconds, stores.desired.get(uid)?.pod);
   }
 }
 

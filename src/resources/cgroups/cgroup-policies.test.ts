@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { podsCgroup, podsCpus, qosPolicy } from './cgroup-policies.ts';
+import { podCgroupPolicy, podsCgroup, podsCpus, qosPolicy } from './cgroup-policies.ts';
 
 const gates = { MemoryQoS: true, PodLevelResources: true, QOSReserved: true };
 const qos = (memory: string, over: Partial<typeof gates> = {}, version: 1 | 2 = 2, policy = 'None') =>
@@ -39,6 +39,27 @@ test('reserves memory with TieredReservation, MemoryQoS and cgroup v2 only', () 
     reserves({}, 1, 'TieredReservation'),
     reserves({ MemoryQoS: false }, 2, 'TieredReservation'),
   ]).toEqual([false, true, false, false]);
+});
+
+test('throttles pods with a factor, MemoryQoS and cgroup v2 only', () => {
+  const factor = (memoryThrottlingFactor: number | undefined, MemoryQoS: boolean, version: 1 | 2) =>
+    podCgroupPolicy(
+      {
+        cpuCFSQuota: true,
+        cpuCFSQuotaPeriod: { ns: 100_000_000n },
+        podPidsLimit: -1,
+        memoryReservationPolicy: 'None',
+        memoryThrottlingFactor,
+      },
+      { ...gates, MemoryQoS },
+      version,
+    ).throttlingFactor;
+  expect([
+    factor(0.9, true, 2),
+    factor(undefined, true, 2),
+    factor(0.9, false, 2),
+    factor(0.9, true, 1),
+  ]).toEqual([0.9, undefined, undefined, undefined]);
 });
 
 const cpus = [

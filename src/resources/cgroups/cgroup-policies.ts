@@ -21,6 +21,7 @@ export function podCgroupPolicy(
     readonly cpuCFSQuotaPeriod: { readonly ns: bigint };
     readonly podPidsLimit: number | bigint;
     readonly memoryReservationPolicy: string;
+    readonly memoryThrottlingFactor?: number | undefined;
   },
   gates: CgroupGates,
   cgroupVersion: 1 | 2,
@@ -30,6 +31,7 @@ export function podCgroupPolicy(
     cpuPeriodUs: config.cpuCFSQuotaPeriod.ns / 1_000n,
     pidsLimit: BigInt(config.podPidsLimit),
     reservesMemory: reservesMemory(config, gates, cgroupVersion),
+    throttlingFactor: gates.MemoryQoS && cgroupVersion === 2 ? config.memoryThrottlingFactor : undefined,
     podLevelResources: gates.PodLevelResources,
   };
 }

@@ -18,6 +18,7 @@ function rig(over: Partial<NodeCgroupsPlan> = {}) {
   const events: EventText[] = [];
   const lines: string[] = [];
   const pods: Pod[] = [];
+  const protectedMemory: (readonly [bigint, bigint])[] = [];
   const changed = new Channel<void>();
   const log: Logger = textLogger({
     write: (line) => void lines.push(line),
@@ -44,11 +45,13 @@ function rig(over: Partial<NodeCgroupsPlan> = {}) {
     },
     pods: { all: () => pods, changed },
     events: { pod: () => undefined, node: (event) => void events.push(event) },
+    metrics: { protectedMemory: (...bytes) => void protectedMemory.push(bytes) },
     clock,
     log,
   });
   const stop = new AbortController();
   return {
+    protectedMemory,
     clock,
     cgroups,
     events,
@@ -187,4 +190,24 @@ test('fails to start if a reserved cgroup is missing', async () => {
     'Failed to enforce System Reserved Compressible Cgroup Limits on "/system"',
   );
   expect(events).toMatchObject([{ type: 'Warning', reason: 'FailedNodeAllocatableEnforcement' }]);
+});
+
+test('reports the memory that TieredReservation protects, as pods come and go', async () => {
+  const policy = {
+    podLevelResources: true,
+    memoryQos: true,
+    reservesMemory: true,
+    resetsMemory: true,
+    memoryReservePercent: undefined,
+    allocatableMemoryBytes: 1000n,
+    hugePageSizes: [],
+  };
+  const { changed, clock, pods, protectedMemory, start } = rig({ policy });
+  const stop = await start();
+  expect(protectedMemory.at(-1)).toEqual([0n, 0n]);
+  pods.push(burstable('1', '600'));
+  changed.push();
+  await clock.advance(1000);
+  expect(protectedMemory.at(-1)).toEqual([0n, 600n]);
+  await stop();
 });

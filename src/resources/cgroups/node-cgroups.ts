@@ -41,6 +41,7 @@ interface NodeCgroupsDeps {
     readonly changed: Subscribable<unknown>;
   };
   readonly events: EventSink;
+  readonly metrics: { protectedMemory(guaranteedBytes: bigint, burstableBytes: bigint): void };
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -121,9 +122,10 @@ export class NodeCgroups implements Component {
   }
 
   #classes(): readonly (readonly [CgroupName, CgroupSettings])[] {
-    const { pods } = this.#deps;
+    const { metrics, pods } = this.#deps;
     const { policy, root } = this.#deps.plan;
-    const { bestEffort, burstable, guaranteed } = qosCgroupSettings(pods.all(), policy);
+    const { bestEffort, burstable, guaranteed, protectedBytes } = qosCgroupSettings(pods.all(), policy);
+    metrics.protectedMemory(protectedBytes.guaranteed, protectedBytes.burstable);
     return [
       [[...root, 'burstable'], burstable],
       [[...root, 'besteffort'], bestEffort],

@@ -85,6 +85,35 @@ const cases = [
     { reservesMemory: true },
     { cpuShares: 102n, unified: { 'memory.low': `${100n * mebi}` }, ...none },
   ],
+  [
+    'memory.high of a pod with a pod-level limit',
+    podOf([{}], { resources: { requests: { memory: '100Mi' }, limits: { memory: '200Mi' } } }),
+    { throttlingFactor: 0.5 },
+    {
+      cpuShares: 2n,
+      memoryLimitBytes: 200n * mebi,
+      unified: { 'memory.high': `${150n * mebi}` },
+      ...none,
+    },
+  ],
+  [
+    'no memory.high if the pod-level request equals the limit',
+    podOf([{}], { resources: { requests: { memory: '200Mi' }, limits: { memory: '200Mi' } } }),
+    { throttlingFactor: 0.5 },
+    { cpuShares: 2n, memoryLimitBytes: 200n * mebi, ...none },
+  ],
+  [
+    'no memory.high of a pod whose memory is not limited as a whole',
+    podOf([{ requests: small }], { resources: { requests: small } }),
+    { throttlingFactor: 0.5 },
+    { cpuShares: 102n, ...none },
+  ],
+  [
+    'no memory.high without pod-level resources',
+    podOf([{ requests: small, limits: { memory: '200Mi' } }]),
+    { throttlingFactor: 0.5 },
+    { cpuShares: 102n, memoryLimitBytes: 200n * mebi, ...none },
+  ],
 ] as const;
 
 for (const [name, pod, over, want] of cases)

@@ -7,6 +7,7 @@ import { hasPodLevelResources, limitsByContainer, podLimits, podRequests } from 
 import type { CgroupSettings } from '../../api/ports/cgroups.ts';
 import { milliCpuToQuotaUs, milliCpuToShares, minShares } from '../../api/quantity/cpu-shares.ts';
 import { hugePageSizeName } from '../../api/quantity/huge-pages.ts';
+import { memoryHighBytes } from '../../api/quantity/memory-high.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
@@ -18,22 +19,49 @@ export interface PodCgroupPolicy {
   readonly pidsLimit: bigint;
   /** MemoryQoS with TieredReservation, on a machine with cgroup v2. */
   readonly reservesMemory: boolean;
+  /** memoryThrottlingFactor with MemoryQoS, on a machine with cgroup v2; undefined: pods are not throttled. */
+  readonly throttlingFactor?: number | undefined;
   /** The gate PodLevelResources. */
   readonly podLevelResources: boolean;
 }
+
+const pageBytes = 4096n;
 
 export function podCgroupSettings(pod: Pod, policy: PodCgroupPolicy): CgroupSettings {
   const options = { skipPodLevelResources: !policy.podLevelResources };
   const requests = podRequests(pod, options);
   const limits = podLimits(pod, options);
-  const memory = amountOf(requests, 'memory').value();
-  const protection = podQosClass(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low';
+  const unified = { ...protection(pod, requests, policy), ...throttling(pod, requests, limits, policy) };
   return {
     ...classSettings(pod, requests, limits, policy),
     hugePageLimits: hugePages(requests),
     ...(policy.pidsLimit > 0n ? { pidsLimit: policy.pidsLimit } : {}),
-    ...(policy.reservesMemory && memory > 0n ? { unified: { [protection]: `${memory}` } } : {}),
+    ...(Object.keys(unified).length > 0 ? { unified } : {}),
   };
+}
+
+function protection(pod: Pod, requests: ResourceAmounts, policy: PodCgroupPolicy): Record<string, string> {
+  const memory = amountOf(requests, 'memory').value();
+  if (!policy.reservesMemory || memory === 0n) return {};
+  return { [podQosClass(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low']: `${memory}` };
+}
+
+/** A pod with pod-level resources is throttled as a whole; otherwise each container is. */
+function throttling(
+  pod: Pod,
+  requests: ResourceAmounts,
+  limits: ResourceAmounts,
+  policy: PodCgroupPolicy,
+): Record<string, string> {
+  const { podLevelResources, throttlingFactor: factor } = policy;
+  if (factor === undefined || !podLevelResources || !hasPodLevelResources(pod)) return {};
+  if (!isLimited(pod, 'memory', policy)) return {};
+  const [requestBytes, mostBytes] = [
+    amountOf(requests, 'memory').value(),
+    amountOf(limits, 'memory').value(),
+  ];
+  const high = memoryHighBytes({ requestBytes, mostBytes, factor, pageBytes });
+  return high === undefined ? {} : { 'memory.high': `${high}` };
 }
 
 function classSettings(

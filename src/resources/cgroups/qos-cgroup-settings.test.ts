@@ -74,4 +74,16 @@ const cases = [
 
 for (const [name, active, over, want] of cases)
   test(`qosCgroupSettings: ${name}`, () =>
-    expect(qosCgroupSettings(active, { ...policy, ...over })).toEqual(want));
+    expect(qosCgroupSettings(active, { ...policy, ...over })).toEqual({
+      protectedBytes: expect.anything(),
+      ...want,
+    }));
+
+test('the protected memory is that of the pods with TieredReservation, and nothing otherwise', () => {
+  const bytes = (reservesMemory: boolean) =>
+    qosCgroupSettings(pods, { ...policy, reservesMemory }).protectedBytes;
+  expect([bytes(true), bytes(false)]).toEqual([
+    { guaranteed: 300n, burstable: 300n },
+    { guaranteed: 0n, burstable: 0n },
+  ]);
+});

@@ -24,6 +24,8 @@ export interface QosPolicy {
 }
 
 interface QosSettings {
+  /** The requested memory that the kernel protects: of Guaranteed pods by memory.min, of Burstable pods by memory.low. */
+  readonly protectedBytes: { readonly guaranteed: bigint; readonly burstable: bigint };
   readonly guaranteed: CgroupSettings;
   readonly burstable: CgroupSettings;
   readonly bestEffort: CgroupSettings;
@@ -41,7 +43,12 @@ export function qosCgroupSettings(pods: readonly Pod[], policy: QosPolicy): QosS
   const sums = sumRequests(pods, policy);
   const hugePageLimits = Object.fromEntries(policy.hugePageSizes.map((size) => [size, unbounded]));
   const limits = memoryLimits(sums, policy);
+  const { reservesMemory } = policy;
   return {
+    protectedBytes: {
+      guaranteed: reservesMemory ? sums.guaranteedMemory : 0n,
+      burstable: reservesMemory ? sums.burstableMemory : 0n,
+    },
     guaranteed: {
       hugePageLimits,
       // The kernel divides the protection of a cgroup among its children, so it covers both classes.

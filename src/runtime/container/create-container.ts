@@ -26,7 +26,7 @@ import type { PreparedContainer, SyncContext } from '../sync-context.ts';
 import { withReason } from '../with-reason.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { containerOptions, messageMount, type OptionsInput } from './container-options.ts';
-import { imageMountFailure, imageVolumesOf } from './image-volumes.ts';
+import { imageMountFailure, imageVolumesOf, isImageMountFailure } from './image-volumes.ts';
 import { runAsNonRootViolation } from './security-context.ts';
 
 interface PrepareDeps {
@@ -39,7 +39,7 @@ export interface CreateDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
   readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'volumes'>;
   readonly records: Pick<ContainerRecords, 'refusedRemovals' | 'resizes' | 'unfinishedHooks'>;
-  readonly report: Pick<RuntimeReports, 'log'>;
+  readonly report: Pick<RuntimeReports, 'log' | 'starts'>;
 }
 
 export interface CreatedContainer {
@@ -110,9 +110,17 @@ export async function createContainer(
     };
     try {
       const create = (late: AbortSignal) => cri.createContainer(request, { signal: late });
-      return (await letCallFinish(deps, signal, create)).containerId;
+      const { containerId } = await letCallFinish(deps, signal, create);
+      if (imageVolumes.size > 0) deps.report.starts?.imageVolumes(imageVolumes.size, 'mounted');
+      return containerId;
     } catch (err) {
-      throw imageVolumes.size === 0 ? err : await imageMountFailure(cri, err, signal);
+      if (imageVolumes.size === 0) throw err;
+      const failure = await imageMountFailure(cri, err, signal);
+      deps.report.starts?.imageVolumes(
+        imageVolumes.size,
+        isImageMountFailure(failure) ? 'failed' : undefined,
+      );
+      throw failure;
     }
   });
   context.containerIds.push(id);

@@ -41,6 +41,10 @@ export function mountedImages(pod: Pod, container: Container): readonly Containe
   );
 }
 
+/** The error of a runtime that cannot mount an image. Upstream: ErrImageVolumeMountFailed in cri-api/pkg/errors. */
+const mountFailed = 'ImageVolumeMountFailed';
+const unsupported = 'image volumes need containerd';
+
 /** The first containerd that mounts images. Others ignore the field and fail on the empty path. */
 const firstContainerd = [2, 1] as const;
 
@@ -58,8 +62,15 @@ export async function imageMountFailure(
   const [firstMajor, firstMinor] = firstContainerd;
   if (major > firstMajor || (major === firstMajor && minor >= firstMinor)) return err;
   const { runtimeVersion } = runtime;
-  const message = `image volumes need containerd ${firstContainerd.join('.')}, the container runtime is containerd ${runtimeVersion}: ${err.message}`;
+  const message = `${unsupported} ${firstContainerd.join('.')}, the container runtime is containerd ${runtimeVersion}: ${err.message}`;
   return new KubeletError(err.kind, err.reason, message, { cause: err });
+}
+
+// differs from upstream: upstream counts every other failure to create the container as a successful mount.
+/** Whether a failure to create a container is due to its image volumes. */
+export function isImageMountFailure(err: unknown): boolean {
+  if (!(err instanceof KubeletError)) return false;
+  return err.message.startsWith(mountFailed) || err.message.startsWith(unsupported);
 }
 
 function hasImageVolume(pod: Pod): boolean {

@@ -237,7 +237,9 @@ describe('swap', () => {
   for (const [name, pod, over, limit, unified] of cases) {
     test(name, () => {
       const got = first(pod, over);
-      expect([got.memorySwapLimitInBytes, got.unified]).toEqual([limit, unified]);
+      const swap = (all: unknown): unknown =>
+        (all as Record<string, string> | undefined)?.['memory.swap.max'];
+      expect([got.memorySwapLimitInBytes, swap(got.unified)]).toEqual([limit, swap(unified)]);
     });
   }
 });
@@ -285,6 +287,25 @@ describe('memory QoS', () => {
       { ...on, memoryQos: { throttlingFactor: undefined, reservesMemory: false, pageBytes: 10n } },
       { 'memory.min': '0', 'memory.low': '0' },
     ],
+    [
+      'memory.min of a Guaranteed pod',
+      podOf({ requests: { cpu: '1', memory: '100' }, limits: { cpu: '1', memory: '100' } }),
+      on,
+      { 'memory.min': '100' },
+    ],
+    [
+      'no memory.high of a container that only the pod limits',
+      podOf({ requests: { memory: '100' } }, { resources: { limits: { memory: '500' } } }),
+      on,
+      { 'memory.low': '100' },
+    ],
+    [
+      'memory.high of a container with its own limit in a limited pod',
+      podOf({ limits: { memory: '200' } }, { resources: { limits: { memory: '500' } } }),
+      on,
+      { 'memory.min': '0', 'memory.low': '0', 'memory.high': '180' },
+    ],
+    ['lifted without the gate', podOf({}), { ...on, memoryQos: undefined }, { 'memory.high': 'max' }],
     ['not on cgroup v1', podOf({ requests: { memory: '100' } }), { ...on, cgroupVersion: 1 }, undefined],
     [
       'merged with other unified settings',

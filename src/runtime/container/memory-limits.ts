@@ -6,6 +6,7 @@ import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import { isCriticalPod } from '../../api/pod/critical-pods.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
+import { memoryHighBytes } from '../../api/quantity/memory-high.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 
 interface SwapSettings {
@@ -64,17 +65,21 @@ function swapShare(container: Container, { memoryCapacityBytes, swap }: MemorySe
 
 export function memoryQosLimits(pod: Pod, container: Container, settings: MemorySettings): Limits {
   const { allocatableBytes, cgroupVersion, memoryQos } = settings;
-  if (memoryQos === undefined || cgroupVersion === 1) return {};
+  if (cgroupVersion === 1) return {};
+  // A container that is resized after the gate was switched off loses its throttling.
+  if (memoryQos === undefined) return { unified: { 'memory.high': 'max' } };
   const [request, limit] = [memory(container, 'requests'), memory(container, 'limits')];
   const unified = protection(pod, request, memoryQos);
-  const { pageBytes, throttlingFactor } = memoryQos;
-  if (throttlingFactor !== undefined && !(request === limit && limit !== 0n)) {
-    const most = limit === 0n ? allocatableBytes() : limit;
-    const wanted = Number(request) + (Number(most) - Number(request)) * throttlingFactor;
-    const high = BigInt(Math.floor(wanted / Number(pageBytes))) * pageBytes;
-    if (most > 0n && high > request) unified['memory.high'] = String(high);
-  }
-  return { unified };
+  const { pageBytes, throttlingFactor: factor } = memoryQos;
+  // The memory.high of the pod's cgroup covers containers that only the pod limits.
+  if (factor === undefined || (limit === 0n && isLimitedByPod(pod))) return { unified };
+  const mostBytes = limit === 0n ? allocatableBytes() : limit;
+  const high = memoryHighBytes({ requestBytes: request, mostBytes, factor, pageBytes });
+  return { unified: { ...unified, ...(high === undefined ? {} : { 'memory.high': String(high) }) } };
+}
+
+function isLimitedByPod(pod: Pod): boolean {
+  return !Quantity.parse(pod.spec?.resources?.limits?.['memory'] ?? '0').isZero();
 }
 
 /** Zeros without a reservation, so that a resized container loses the values of an earlier configuration. */

@@ -23,13 +23,20 @@ async function unifiedOf(
 const request = { requests: { memory: '32Mi' } };
 
 test('a container is OOM-killed as a group and has no swap', async () => {
-  expect(await unifiedOf(request)).toEqual({ 'memory.oom.group': '1', 'memory.swap.max': '0' });
+  expect(await unifiedOf(request)).toMatchObject({ 'memory.oom.group': '1', 'memory.swap.max': '0' });
 });
 
 test('singleProcessOOMKill lets the kernel kill a single process', async () => {
   expect(await unifiedOf(request, { config: { singleProcessOOMKill: true } })).toEqual({
+    'memory.high': 'max',
     'memory.swap.max': '0',
   });
+});
+
+test('without MemoryQoS a throttling of an earlier configuration is lifted, and nothing is sent on cgroup v1', async () => {
+  expect(await unifiedOf(request)).toMatchObject({ 'memory.high': 'max' });
+  expect(await unifiedOf(request, { machine: { cgroupVersion: 1 } })).toEqual({});
+  expect(await unifiedOf(request, { machine: { cgroupVersion: 1 }, gates: { MemoryQoS: true } })).toEqual({});
 });
 
 test('MemoryQoS throttles a container without a limit near the allocatable memory', async () => {
@@ -59,4 +66,23 @@ test('MemoryQoS with TieredReservation protects the requested memory, and thrott
   };
   expect(await unifiedOf(request, options)).toMatchObject({ 'memory.low': `${32 * 1024 ** 2}` });
   expect(await unifiedOf(request, options)).not.toHaveProperty('memory.high');
+});
+
+test('a pod with pod-level limits is throttled as a whole, its containers are not', async () => {
+  const node = new FakeNode({
+    machine: { cgroupVersion: 2 },
+    gates: { MemoryQoS: true },
+    config: { memoryThrottlingFactor: 0.5 },
+  });
+  onTestFinished(() => node.stop());
+  await node.start();
+  const resources = { requests: { memory: '100Mi' }, limits: { memory: '200Mi' } };
+  node.write('p.yaml', aPod({ containers: [aContainer()], resources }));
+  await node.clock.advance(50);
+  const path = [...node.cgroups.groups.keys()].find((each) => each.endsWith('poduid-p'));
+  expect(node.cgroups.settings(path ?? '')?.unified).toEqual({ 'memory.high': `${150 * 1024 ** 2}` });
+  const create = node.cri.calls.find(({ method }) => method === 'CreateContainer')?.request;
+  expect(
+    JSON.stringify(create, (_, each: unknown) => (typeof each === 'bigint' ? `${each}` : each)),
+  ).not.toContain('memory.high');
 });
