@@ -70,9 +70,12 @@ export async function runCommand(
   }
 }
 
-function logSettings({ config, settingWarnings, version, warnings }: RunOutcome, log: Logger): void {
+function logSettings(outcome: RunOutcome, log: Logger): void {
+  const { config, settingWarnings, skippedFiles, version, warnings } = outcome;
   for (const warning of warnings) log.warn(warning);
   for (const { message, values } of settingWarnings) log.warn(message, values);
+  for (const file of skippedFiles)
+    log.v(4).info('Skipped file in drop-in directory (does not have .conf extension)', { file });
   log.info('Kubelet version', { kubeletVersion: version, node: process.version });
   logEffectiveConfiguration(log, maskedConfiguration(config));
 }

@@ -55,7 +55,7 @@ test('generates the recorded object for a new node', () => {
       },
       capacity: {
         cpu: '2',
-        'ephemeral-storage': '264212084Ki',
+        'ephemeral-storage': '270553174016',
         'hugepages-1Gi': '0',
         'hugepages-2Mi': '0',
         memory: '24682416Ki',

@@ -24,7 +24,10 @@ async function world() {
           },
         ],
       },
-      runtimeHandlers: [{ name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } }],
+      runtimeHandlers: [
+        { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
+        { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
+      ],
       features: { supplementalGroupsPolicy: true },
     });
   };
@@ -62,12 +65,13 @@ test('is not ready before the first response', async () => {
   ]);
 });
 
-test('becomes ready and reports handlers and features on a response', async () => {
+test('becomes ready and reports handlers, sorted by name, and features on a response', async () => {
   const { runtime, start, state } = await world();
   await start();
   expect(runtime.problems()).toEqual([]);
   expect(state.turns).toBe(1);
   expect(runtime.handlers).toEqual([
+    { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
     { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
   ]);
   expect(runtime.features).toEqual({ supplementalGroupsPolicy: true });

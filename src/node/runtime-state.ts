@@ -118,13 +118,16 @@ export class RuntimeState implements Component {
       network === undefined ? undefined : `container runtime network not ready: ${network}`;
     this.#runtimeProblem = runtime === undefined ? undefined : `container runtime not ready: ${runtime}`;
     if (runtime !== undefined) return;
-    this.#handlers = response.runtimeHandlers.map(({ name, features }) => ({
-      name,
-      features: {
-        recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
-        userNamespaces: features?.userNamespaces ?? false,
-      },
-    }));
+    // Sorted: runtimes report them in random order, which would change the Node object.
+    this.#handlers = response.runtimeHandlers
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ name, features }) => ({
+        name,
+        features: {
+          recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+          userNamespaces: features?.userNamespaces ?? false,
+        },
+      }));
     this.#features =
       response.features === undefined
         ? undefined

@@ -251,6 +251,22 @@ describe('drop-ins', () => {
     expect(outcome).toMatchObject({ kind: 'run', config: { maxPods: 2, port: 3, readOnlyPort: 10255 } });
   });
 
+  test('have names that end in .conf; other files are skipped and reported', async () => {
+    const outcome = await loadCommandLine({
+      argv: ['--config-dir=/d'],
+      files: memoryFiles({
+        '/d/10.conf': `${header}maxPods: 1\n`,
+        '/d/20.yaml': `${header}maxPods: 2\n`,
+        '/d/30/README': 'not read',
+      }),
+    });
+    expect(outcome).toMatchObject({
+      kind: 'run',
+      config: { maxPods: 1 },
+      skippedFiles: ['/d/20.yaml', '/d/30/README'],
+    });
+  });
+
   test('are decoded as strictly as the file', async () => {
     const outcome = await loadCommandLine({
       argv: ['--config-dir=/d'],

@@ -21,6 +21,8 @@ export interface Loaded {
   /** From --image-credential-provider-config; undefined without that flag. */
   readonly credentialProviders: CredentialProviders | undefined;
   readonly warnings: readonly string[];
+  /** Files below --config-dir that were not read, since they are not named *.conf. */
+  readonly skippedFiles: readonly string[];
 }
 
 /** Parses the flags that are not config fields. Reports the invalid values of all flags, before any file is read. */
@@ -53,12 +55,19 @@ export async function loadConfiguration(
 ): Promise<LoadResult> {
   const findings: Findings = { problems: [], warnings: [...args.warnings] };
   const flagGates = gatesFromFlags(args);
+  let skippedFiles: readonly string[] = [];
   let config =
     flags.config === ''
       ? legacyConfiguration(flagGates)
       : await readConfigFile(flags.config, files, flagGates, findings);
   if (flags.configDir !== '')
-    config = await mergeDropIns(flags.configDir, config, files, flagGates, findings);
+    ({ config, skipped: skippedFiles } = await mergeDropIns(
+      flags.configDir,
+      config,
+      files,
+      flagGates,
+      findings,
+    ));
   config = withServingPair(applyFlags(config, args), flags);
   const fileProblems = findings.problems.splice(0);
   const { gates, ...resolved } = resolveGates(config.featureGates);
@@ -67,7 +76,7 @@ export async function loadConfiguration(
   const providers = flags.imageCredentialProviderConfig;
   const credentialProviders =
     providers === '' ? undefined : await readCredentialProviders(providers, files, gates, findings);
-  return { config, flags, gates, credentialProviders, fileProblems, ...findings };
+  return { config, flags, gates, credentialProviders, fileProblems, skippedFiles, ...findings };
 }
 
 /** Flags take precedence over the files; feature gates are merged. */

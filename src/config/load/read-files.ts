@@ -39,6 +39,12 @@ export async function readConfigFile(
   return fileConfiguration(resolved, flagGates);
 }
 
+interface MergedDropIns {
+  readonly config: KubeletConfiguration;
+  /** Files of the directory that are not drop-ins. */
+  readonly skipped: readonly string[];
+}
+
 /** Merges every *.conf file below the directory over the base, depth first in lexical order. */
 export async function mergeDropIns(
   directory: string,
@@ -46,16 +52,20 @@ export async function mergeDropIns(
   files: ConfigurationFiles,
   flagGates: GateSettings,
   findings: Findings,
-): Promise<KubeletConfiguration> {
-  const paths = await dropInPaths(absolutePath(directory, files.workingDirectory), files, findings);
+): Promise<MergedDropIns> {
+  const all = await filePaths(absolutePath(directory, files.workingDirectory), files, findings);
   let config = base;
-  for (const path of paths) {
+  for (const path of all.filter(isDropIn)) {
     config = withDefaults(withDropIn(config, await readGiven(path, files, findings)), flagGates);
   }
-  return config;
+  return { config, skipped: all.filter((path) => !isDropIn(path)) };
 }
 
-async function dropInPaths(
+function isDropIn(path: string): boolean {
+  return path.endsWith('.conf');
+}
+
+async function filePaths(
   directory: string,
   files: ConfigurationFiles,
   findings: Findings,
@@ -65,8 +75,8 @@ async function dropInPaths(
     const entries = await files.list(directory);
     for (const { name, isDirectory } of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(directory, name);
-      if (isDirectory) paths.push(...(await dropInPaths(path, files, findings)));
-      else if (name.endsWith('.conf')) paths.push(path);
+      if (isDirectory) paths.push(...(await filePaths(path, files, findings)));
+      else paths.push(path);
     }
   } catch (err) {
     findings.problems.push({

@@ -27,7 +27,7 @@ test('reports CPU, memory, storage and huge pages as capacity', () =>
   expect(formatAmounts(capacityOf(machine))).toEqual({
     cpu: '4',
     memory: '8Gi',
-    'ephemeral-storage': '100Gi',
+    'ephemeral-storage': '107374182400',
     'hugepages-2Mi': '1Gi',
     'hugepages-1Gi': '0',
   }));
@@ -104,7 +104,7 @@ describe('allocatable', () => {
     expect(formatAmounts(allocatableOf(capacity, reservationOf(capacity, settings)))).toEqual({
       cpu: '3',
       memory: '5Gi',
-      'ephemeral-storage': '100Gi',
+      'ephemeral-storage': '107374182400',
       'hugepages-2Mi': '1Gi',
       'hugepages-1Gi': '0',
     });
@@ -114,7 +114,7 @@ describe('allocatable', () => {
     expect(formatAmounts(enforcedAllocatable(internalCapacityOf(machine), settings))).toEqual({
       cpu: '3',
       memory: '7Gi',
-      'ephemeral-storage': '100Gi',
+      'ephemeral-storage': '107374182400',
       'hugepages-2Mi': '1Gi',
       'hugepages-1Gi': '0',
       pid: '32k',
@@ -137,4 +137,18 @@ describe('reservationFault', () => {
     ));
   test('is undefined if the reservation equals the capacity', () =>
     expect(reservationFault(parseAmounts({ cpu: '1' }), parseAmounts({ cpu: '1' }))).toBeUndefined());
+});
+
+const roundedCpu = [
+  ['1', '1'],
+  ['250m', '250m'],
+  ['0.1234', '123m'],
+  ['0.1235', '124m'],
+  ['499u', '0'],
+  ['1500u', '2m'],
+] as const;
+test.each(roundedCpu)('a CPU reservation of %s counts as %s', (text, want) => {
+  const kube = reservationOf(parseAmounts({ cpu: '4' }), { ...none, kubeReserved: { cpu: text } });
+  const system = reservationOf(parseAmounts({ cpu: '4' }), { ...none, systemReserved: { cpu: text } });
+  expect([kube, system].map((each) => formatAmounts(each)['cpu'] ?? '0')).toEqual([want, want]);
 });

@@ -43,7 +43,7 @@ export function capacityOf(machine: MachineCapacity): ResourceAmounts {
     ['memory', binary(machine.memoryBytes)],
     ...(machine.storageBytes === undefined
       ? []
-      : [['ephemeral-storage', binary(machine.storageBytes)] as const]),
+      : [['ephemeral-storage', decimal(machine.storageBytes)] as const]),
     ...huge,
   ]);
 }
@@ -72,14 +72,22 @@ function reservedAmounts(settings: ReservationSettings): ResourceAmounts {
 }
 
 export function systemReserved(settings: ReservationSettings): ResourceAmounts {
-  const amounts = new Map(parseAmounts(settings.systemReserved));
+  const amounts = new Map(parseReserved(settings.systemReserved));
   if (settings.reservedCpus !== undefined) amounts.set('cpu', decimal(settings.reservedCpus));
   return amounts;
 }
 
 export function kubeReserved(settings: ReservationSettings): ResourceAmounts {
-  const amounts = parseAmounts(settings.kubeReserved);
+  const amounts = parseReserved(settings.kubeReserved);
   return settings.reservedCpus === undefined ? amounts : filterAmounts(amounts, (name) => name !== 'cpu');
+}
+
+/** CPU is rounded to whole millicores. */
+function parseReserved(list: Readonly<Record<string, string>>): ResourceAmounts {
+  const amounts = parseAmounts(list);
+  const cpu = amounts.get('cpu');
+  if (cpu === undefined) return amounts;
+  return new Map([...amounts, ['cpu', Quantity.parse(`${(cpu.scaledValue(-6) + 500n) / 1000n}m`)]]);
 }
 
 /** What is kept from scheduling: reservations and hard eviction thresholds, for resources of the capacity only. */

@@ -30,7 +30,7 @@ describe('NodeBudget', () => {
     expect(budget().allocatableList()).toEqual({
       cpu: '3500m',
       memory: '6556Mi',
-      'ephemeral-storage': '100Gi',
+      'ephemeral-storage': '107374182400',
     });
   });
 
