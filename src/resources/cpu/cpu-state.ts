@@ -1,10 +1,11 @@
-// Encodes and decodes cpu_manager_state, byte for byte as the Go kubelet. Pure.
+// Encodes and decodes cpu_manager_state, byte for byte as the Go kubelet. Pure. Written in the fourth format (v1.37), which
+// kubelets from v1.18 on read too: it is the second one with the state once more as text. Earlier formats are read.
 // Upstream: pkg/kubelet/cm/cpumanager/state/checkpoint.go.
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
-import { parseObject, printedChecksum, printMap } from '../checkpoint/printed.ts';
+import { decodeData, encodeData, parseObject, printedChecksum, printMap } from '../checkpoint/printed.ts';
 
 interface CpuState {
   readonly policyName: string;
@@ -20,33 +21,52 @@ export function encodeCpuState(state: CpuState): string {
     const each = sorted(containers).map(([name, cpus]) => `${goJsonString(name)}:${goJsonString(cpus)}`);
     return `${goJsonString(uid)}:{${each.join(',')}}`;
   });
-  const assigned = pods.length === 0 ? '' : `"entries":{${pods.join(',')}},`;
+  const assigned = pods.length === 0 ? '' : `,"entries":{${pods.join(',')}}`;
   const names = `"policyName":${goJsonString(policyName)},"defaultCpuSet":${goJsonString(defaultCpuSet)}`;
-  return `{${names},${assigned}"checksum":${checksumOf(state)}}`;
+  const body = `${names}${assigned}`;
+  return `{${body},"checksum":${checksumOf(state)},${encodeData(`{${body}}`)}}`;
 }
 
 /** Throws `invalid` if the text is malformed or its checksum does not match. */
 export function decodeCpuState(text: string): CpuState {
   const fields = parseObject(text);
-  const state: CpuState = {
-    policyName: textOf(fields['policyName']),
-    // Go's decoder ignores the case of names, and older files have defaultCPUSet.
-    defaultCpuSet: textOf(fields['defaultCpuSet'] ?? fields['defaultCPUSet']),
-    entries: entriesOf(fields['entries']),
-  };
+  const data = decodeData(fields, 'v4');
+  if (data !== undefined) return stateOf(data);
+  const state = stateOf(fields);
   const { checksum } = fields;
   // The oldest format has no checksum.
   const isOld = checksum === undefined || checksum === 0;
   const isWithoutPods = Object.keys(state.entries).length === 0;
   const matches =
-    checksum === checksumOf(state) || (isWithoutPods && checksum === firstFormatChecksum(state));
+    checksum === checksumOf(state) ||
+    checksum === thirdFormatChecksum(state) ||
+    (isWithoutPods && checksum === firstFormatChecksum(state));
   if (!isOld && !matches) throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint);
   return state;
 }
 
+function stateOf(fields: Readonly<Record<string, unknown>>): CpuState {
+  return {
+    policyName: textOf(fields['policyName']),
+    // Go's decoder ignores the case of names, and older files have defaultCPUSet.
+    defaultCpuSet: textOf(fields['defaultCpuSet'] ?? fields['defaultCPUSet']),
+    entries: entriesOf(fields['entries']),
+  };
+}
+
 function checksumOf({ defaultCpuSet, entries, policyName }: CpuState): number {
+  return printedChecksum(printed(policyName, defaultCpuSet, printedEntries(entries)));
+}
+
+/** The third format (v1.36 with PodLevelResourceManagers) has CPUs of whole pods, which only the static policy assigns. */
+function thirdFormatChecksum({ defaultCpuSet, entries, policyName }: CpuState): number {
+  const all = `${printedEntries(entries)} PodEntries:(state.PodCPUAssignments)map[]`;
+  return printedChecksum(printed(policyName, defaultCpuSet, all));
+}
+
+function printedEntries(entries: CpuState['entries']): string {
   const assigned = printMap(entries, (containers) => printMap(containers, (cpus) => cpus));
-  return printedChecksum(printed(policyName, defaultCpuSet, `(map[string]map[string]string)${assigned}`));
+  return `(map[string]map[string]string)${assigned}`;
 }
 
 /** The first format had entries by container ID only. */

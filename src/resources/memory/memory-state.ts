@@ -1,10 +1,18 @@
-// Encodes and decodes memory_manager_state, byte for byte as the Go kubelet. Pure.
+// Encodes and decodes memory_manager_state, byte for byte as the Go kubelet. Pure. Written in the third format (v1.37), which
+// earlier kubelets read too: it is the first one with the state once more as text. Earlier formats are read.
 // Upstream: pkg/kubelet/cm/memorymanager/state (checkpoint.go, state.go).
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
-import { parseObject, printedChecksum, printList, printMap } from '../checkpoint/printed.ts';
+import {
+  decodeData,
+  encodeData,
+  parseObject,
+  printedChecksum,
+  printList,
+  printMap,
+} from '../checkpoint/printed.ts';
 
 interface MemoryTable {
   readonly total: number;
@@ -38,23 +46,37 @@ interface MemoryState {
 export function encodeMemoryState(state: MemoryState): string {
   const { entries, machineState, policyName } = state;
   const machine = `"machineState":${json(machineState)}`;
-  const assigned = Object.keys(entries).length === 0 ? '' : `"entries":${json(entries)},`;
-  return `{"policyName":${goJsonString(policyName)},${machine},${assigned}"checksum":${checksumOf(state)}}`;
+  const assigned = Object.keys(entries).length === 0 ? '' : `,"entries":${json(entries)}`;
+  const body = `"policyName":${goJsonString(policyName)},${machine}${assigned}`;
+  return `{${body},"checksum":${checksumOf(state, '')},${encodeData(`{${body}}`)}}`;
 }
 
 /** Throws `invalid` if the text is malformed or its checksum does not match. */
 export function decodeMemoryState(text: string): MemoryState {
-  const { checksum, entries = {}, machineState = {}, policyName = '' } = parseObject(text);
+  const fields = parseObject(text);
+  const data = decodeData(fields, 'v3');
   try {
-    const state = { policyName, machineState: machineState ?? {}, entries: entries ?? {} } as MemoryState;
-    if (isObject(state.machineState) && checksum === checksumOf(state)) return state;
+    const state = stateOf(data ?? fields);
+    const { checksum } = fields;
+    const isTrusted = data !== undefined || checksumsOf(state).includes(checksum);
+    if (isObject(state.machineState) && isTrusted) return state;
   } catch (cause) {
     throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint, { cause });
   }
   throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint);
 }
 
-function checksumOf({ entries, machineState, policyName }: MemoryState): number {
+function stateOf(fields: Readonly<Record<string, unknown>>): MemoryState {
+  const { entries, machineState, policyName = '' } = fields;
+  return { policyName, machineState: machineState ?? {}, entries: entries ?? {} } as MemoryState;
+}
+
+/** Of the first format and of the second (v1.36 with PodLevelResourceManagers), without memory of whole pods. */
+function checksumsOf(state: MemoryState): readonly unknown[] {
+  return [checksumOf(state, ''), checksumOf(state, ' PodEntries:(state.PodMemoryAssignments)map[]')];
+}
+
+function checksumOf({ entries, machineState, policyName }: MemoryState, podEntries: string): number {
   const table = ({ allocatable, free, reserved, systemReserved, total }: MemoryTable): string =>
     `<*>{TotalMemSize:(uint64)${total} SystemReserved:(uint64)${systemReserved} Allocatable:(uint64)${allocatable} Reserved:(uint64)${reserved} Free:(uint64)${free}}`;
   const numbers = (list: readonly number[]): string => printList(list, String);
@@ -64,7 +86,7 @@ function checksumOf({ entries, machineState, policyName }: MemoryState): number 
     `{NUMAAffinity:([]int)${numbers(numaAffinity)} Type:(v1.ResourceName)${type} Size:(uint64)${size}}`;
   const assigned = printMap(entries, (pod) => printMap(pod, (blocks) => printList(blocks, block)));
   return printedChecksum(
-    `(*state.MemoryManagerCheckpoint){PolicyName:(string)${policyName} MachineState:(state.NUMANodeMap)${printMap(machineState, node)} Entries:(state.ContainerMemoryAssignments)${assigned} Checksum:(checksum.Checksum)0}`,
+    `(*state.MemoryManagerCheckpoint){PolicyName:(string)${policyName} MachineState:(state.NUMANodeMap)${printMap(machineState, node)} Entries:(state.ContainerMemoryAssignments)${assigned}${podEntries} Checksum:(checksum.Checksum)0}`,
   );
 }
 

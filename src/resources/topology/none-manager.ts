@@ -25,7 +25,7 @@ interface Kind {
   readonly none: string;
   readonly field: string;
   readonly owner: string;
-  readonly policyOf: (text: string) => string;
+  readonly decode: (text: string) => { readonly policyName: string; readonly current: string };
   readonly empty: string;
   /** Prefix of the error about a different policy, as upstream. */
   readonly prefix: string;
@@ -37,7 +37,10 @@ const cpu: Kind = {
   none: 'none',
   field: 'cpuManagerPolicy (--cpu-manager-policy)',
   owner: 'the CPU manager',
-  policyOf: (text) => decodeCpuState(text).policyName,
+  decode: (text) => {
+    const state = decodeCpuState(text);
+    return { policyName: state.policyName, current: encodeCpuState(state) };
+  },
   empty: encodeCpuState({ policyName: 'none', defaultCpuSet: '', entries: {} }),
   prefix: '',
 };
@@ -48,7 +51,10 @@ const memory: Kind = {
   none: 'None',
   field: 'memoryManagerPolicy (--memory-manager-policy)',
   owner: 'the memory manager',
-  policyOf: (text) => decodeMemoryState(text).policyName,
+  decode: (text) => {
+    const state = decodeMemoryState(text);
+    return { policyName: state.policyName, current: encodeMemoryState(state) };
+  },
   empty: encodeMemoryState({ policyName: 'None', machineState: {}, entries: {} }),
   prefix: '[memorymanager] ',
 };
@@ -69,7 +75,7 @@ class NoneManager implements Component, HintProvider {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const { files, policy, rootDir } = this.#deps;
-    const { empty, field, file, none, owner, policyOf, prefix } = this.#kind;
+    const { decode, empty, field, file, none, owner, prefix } = this.#kind;
     if (policy !== none) {
       const message = `${field}: the policy ${JSON.stringify(policy)} is not supported; use ${JSON.stringify(none)}`;
       throw new KubeletError('invalid', 'PolicyNotSupported', message);
@@ -78,14 +84,16 @@ class NoneManager implements Component, HintProvider {
     const text = await files.read(path);
     if (text === undefined) await files.write(path, empty);
     else {
-      const found = attempt(
-        () => policyOf(text),
+      const { current, policyName } = attempt(
+        () => decode(text),
         (why) => cannotRestore(why, owner, path),
       );
-      if (found !== none) {
-        const why = `${prefix}configured policy ${JSON.stringify(none)} differs from state checkpoint policy ${JSON.stringify(found)}`;
+      if (policyName !== none) {
+        const why = `${prefix}configured policy ${JSON.stringify(none)} differs from state checkpoint policy ${JSON.stringify(policyName)}`;
         throw cannotRestore(why, owner, path);
       }
+      // The file of an earlier release is rewritten. Its own format stays part of the new one.
+      if (current !== text) await files.write(path, current);
     }
     return { stopped: untilAborted(signal) };
   }
