@@ -89,13 +89,23 @@ function createdAt(pod: ObservedPod): number {
   return Math.min(...[...pod.sandboxes, ...pod.containers].map(({ createdAtMs }) => createdAtMs));
 }
 
+type ListedContainer = ObservedPod['containers'][number];
+
+/** Then by ID, so that the order does not change between requests. */
+function newestFirst(a: ListedContainer, b: ListedContainer): number {
+  return b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
+}
+
 /** Only what the runtime reports; an empty list is null, as Go writes a nil slice. */
 function runningText({ name, namespace, uid, containers }: ObservedPod): string {
-  const running = containers.filter(isRunning).map((each) => ({
-    name: each.name,
-    image: each.image,
-    resources: {},
-  }));
+  const running = containers
+    .filter(isRunning)
+    .toSorted(newestFirst)
+    .map((each) => ({
+      name: each.name,
+      image: each.image,
+      resources: {},
+    }));
   return goJson({
     metadata: { name, namespace, uid },
     spec: { containers: running.length === 0 ? null : running },

@@ -144,7 +144,16 @@ describe('read-only port', () => {
 
   test('lists running pods, newest first, with their running containers', async () => {
     const pods = [
-      seenPod('old', [box('s1', true, 100)], [part('a', 'running', 110), part('b', 'exited', 120)]),
+      seenPod(
+        'old',
+        [box('s1', true, 100)],
+        [
+          part('a', 'running', 110),
+          part('b', 'exited', 120),
+          part('f', 'running', 130),
+          part('e', 'running', 130),
+        ],
+      ),
       seenPod('new', [box('s2', true, 200)], []),
       seenPod('gone', [box('s3', false, 300)], [part('c', 'exited', 310)]),
       seenPod('stray', [box('s4', false, 50)], [part('d', 'running', 60)]),
@@ -166,7 +175,10 @@ describe('read-only port', () => {
       metadata: {},
       items: [
         item('new', null),
-        item('old', [{ name: 'a', image: 'a:1', resources: {} }]),
+        item(
+          'old',
+          ['e', 'f', 'a'].map((name) => ({ name, image: `${name}:1`, resources: {} })),
+        ),
         item('stray', [{ name: 'd', image: 'd:1', resources: {} }]),
       ],
     };
