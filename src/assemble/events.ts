@@ -3,16 +3,23 @@ import { eventPost } from '../edge/apiserver/resource-clients.ts';
 import { EventRecorder } from '../events/event-recorder.ts';
 import type { ClusterApi } from './cluster-api.ts';
 import type { AssembleInput } from './input.ts';
+import type { SharedStores } from './stores.ts';
+
+interface EventsRooms {
+  readonly api: ClusterApi | undefined;
+  readonly ownNode: SharedStores['ownNode'];
+}
 
 /** Without an API server, events are logged and kept in memory, not sent. */
 export function assembleEvents(
   input: Pick<AssembleInput, 'clock' | 'config' | 'log' | 'nodeName' | 'random'>,
-  { api }: { readonly api: ClusterApi | undefined },
+  { api, ownNode }: EventsRooms,
 ): EventRecorder {
   const { clock, config, log, nodeName, random } = input;
   return new EventRecorder({
     post: api && eventPost(api.client),
     nodeName,
+    nodeUid: () => ownNode.get()?.metadata?.uid,
     rate: { qps: config.eventRecordQPS, burst: config.eventBurst },
     clock,
     log: log.with({ component: 'events' }),

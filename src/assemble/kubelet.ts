@@ -67,7 +67,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const readers = openStats(input);
 
   // What a pod needs before it starts.
-  const events = assembleEvents(input, { api });
+  const events = assembleEvents(input, { api, ownNode });
   const { objects, components: objectLoops } = assembleObjects(input, { api, stores });
   const podCertificates = assemblePodCertificates(input, { api, stores, objects, events, metrics });
   const resources = assembleResources(input, { cgroups, active, budget, events, metrics });

@@ -17,11 +17,12 @@ const objectLimit = 512;
 const eventLimit = 40;
 
 export class EventHistory {
-  /** By UID, then by the event's name, in the order in which events last occurred. */
+  /** By UID, or by the name of a node, then by the event's name, in the order in which events last occurred. */
   readonly #byUid = new LRUCache<string, Map<string, PastEvent>>({ max: objectLimit });
 
   put(event: Event): void {
-    const uid = event.involvedObject.uid ?? '';
+    const { kind, name: objectName, uid: objectUid } = event.involvedObject;
+    const uid = (kind === 'Node' ? objectName : objectUid) ?? '';
     const events = this.#byUid.get(uid) ?? new Map<string, PastEvent>();
     const name = event.metadata.name ?? '';
     events.delete(name);

@@ -54,10 +54,11 @@ describe('makeEvent', () => {
   });
 
   test('references the node by its name, in the default namespace', () => {
-    const object = nodeReference('n');
+    const object = nodeReference('n', undefined);
     const text = { type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' } as const;
     const event = makeEvent({ object, text, nodeName: 'n', nowMs: 0, unixNanos: nanos });
-    expect(object).toEqual({ kind: 'Node', name: 'n', uid: 'n' });
+    expect(object).toEqual({ kind: 'Node', apiVersion: 'v1', name: 'n' });
+    expect(nodeReference('n', 'u1')).toEqual({ ...object, uid: 'u1' });
     expect(event.metadata.namespace).toBe('default');
   });
 });

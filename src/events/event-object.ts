@@ -23,9 +23,9 @@ export function podReference(pod: Pod, fieldPath: string | undefined): ObjectRef
   };
 }
 
-/** The UID is the node's name, which is what clients select a node's events by. */
-export function nodeReference(nodeName: string): ObjectReference {
-  return { kind: 'Node', name: nodeName, uid: nodeName };
+/** `uid`: undefined until the Node object is known. */
+export function nodeReference(nodeName: string, uid: string | undefined): ObjectReference {
+  return { kind: 'Node', apiVersion: 'v1', name: nodeName, ...(uid === undefined ? {} : { uid }) };
 }
 
 /** Leaves room for the hexadecimal time in the 253 characters of a name. */

@@ -52,9 +52,11 @@ function setUp(options: { alone?: boolean; qps?: number; burst?: number } = {}) 
   const clock = new FakeClock();
   const post = new FakePost(clock);
   const log: string[] = [];
+  const node: { uid?: string } = {};
   const recorder = new EventRecorder({
     post: options.alone ? undefined : post,
     nodeName: 'n',
+    nodeUid: () => node.uid,
     rate: { qps: options.qps ?? 50, burst: options.burst ?? 100 },
     clock,
     log: textLogger({
@@ -69,7 +71,7 @@ function setUp(options: { alone?: boolean; qps?: number; burst?: number } = {}) 
   const start = async () => (await recorder.start(stop.signal)).stopped;
   const say = (message: string, pod = 'p'): void =>
     recorder.pod(aPod({ name: pod }), { type: 'Normal', reason: 'R', message });
-  return { clock, post, log, recorder, stop, start, say };
+  return { clock, post, log, node, recorder, stop, start, say };
 }
 
 async function running(options: Parameters<typeof setUp>[0] = {}) {
@@ -235,6 +237,20 @@ describe('EventRecorder', () => {
     await clock.settle();
     expect(post.sent()).toEqual([['early', 1]]);
   });
+});
+
+test('events about the node carry the UID of the Node object once it is known', async () => {
+  const { clock, node, post, recorder } = await running();
+  const about = async (message: string) => {
+    recorder.node({ type: 'Normal', reason: 'R', message });
+    await clock.settle();
+    return [...post.events.values()].find((each) => each.message === message)?.involvedObject;
+  };
+  const reference = { kind: 'Node', apiVersion: 'v1', name: 'n' };
+  expect(await about('first')).toEqual(reference);
+  node.uid = 'u1';
+  expect(await about('second')).toEqual({ ...reference, uid: 'u1' });
+  expect(recorder.recent('n').map(({ message }) => message)).toEqual(['first', 'second']);
 });
 
 describe('EventRecorder.recent', () => {

@@ -20,6 +20,8 @@ interface EventRecorderDeps {
   /** Undefined on a standalone node. */
   readonly post: EventPost | undefined;
   readonly nodeName: string;
+  /** The UID of the Node object; undefined while it is unknown. */
+  readonly nodeUid: () => string | undefined;
   /** Events per second, and in one burst. A qps of 0 means unlimited. */
   readonly rate: { readonly qps: number; readonly burst: number };
   readonly clock: Clock;
@@ -54,7 +56,7 @@ export class EventRecorder implements EventSink, Component {
   }
 
   node(event: EventText): void {
-    this.#record(nodeReference(this.#deps.nodeName), event);
+    this.#record(nodeReference(this.#deps.nodeName, this.#deps.nodeUid()), event);
   }
 
   /** The last events of a pod, oldest first; those of the node under its name. */

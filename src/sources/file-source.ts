@@ -27,7 +27,7 @@ import {
   type BuiltManifest,
   type ManifestPods,
   mergeManifest,
-  reportAdopted,
+  reportNewPods,
 } from './manifest-pods.ts';
 import { type SlowRead, SlowReads } from './slow-reads.ts';
 import { uniquePods } from './unique-pods.ts';
@@ -269,7 +269,7 @@ export class FileSource implements Component {
   }
 
   #pods(built: BuiltManifest, before: KnownFile): ManifestPods {
-    reportAdopted(this.#deps.log, built, before.pods);
+    reportNewPods(this.#deps.log, built, before.pods);
     return mergeManifest(built, before.pods, this.#deps.staticPods.nodeName);
   }
 

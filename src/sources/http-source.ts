@@ -11,7 +11,7 @@ import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { PodsOnNode } from './choose-uid.ts';
 import { maxManifestBytes } from './decode/decode-manifest.ts';
-import { type BuildPods, mergeManifest, reportAdopted } from './manifest-pods.ts';
+import { type BuildPods, mergeManifest, reportNewPods } from './manifest-pods.ts';
 import { uniquePods } from './unique-pods.ts';
 
 export interface ManifestResponse {
@@ -137,7 +137,7 @@ export class HttpSource implements Component {
     const from = { source: 'http' as const, origin: endpoint.url, nowMs: clock.now() };
     const onNode = await podsOnNode();
     const built = await buildPods(body, { ...staticPods, ...from, onNode }, signal);
-    reportAdopted(log, built, this.#pods ?? []);
+    reportNewPods(log, built, this.#pods ?? []);
     const read = mergeManifest(built, this.#pods ?? [], staticPods.nodeName);
     const { pods, rejected } = uniquePods([[endpoint.url, read.pods]]);
     const reasons = [...read.reasons, ...(rejected.get(endpoint.url) ?? [])];

@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
-import { buildManifest, type ManifestPods, mergeManifest } from './manifest-pods.ts';
+import { silentLogger } from '../base/log/log.ts';
+import { buildManifest, type ManifestPods, mergeManifest, reportNewPods } from './manifest-pods.ts';
 import { podFields } from './schema/generated/pod-fields.ts';
 import { type FieldType, parseType } from './schema/schema.ts';
 import type { StaticPodOptions } from './static-pod.ts';
@@ -26,6 +27,16 @@ function pod(name: string, image = 'i'): string {
 function names(result: ManifestPods): string[] {
   return result.pods.map((each) => podRef(each).replace('default/', '').replace(/-n$/, ''));
 }
+
+test('an odd priority is logged when its pod is new', () => {
+  const text = pod('a').replace('spec: {', 'spec: {priority: 5, ');
+  const built = buildManifest(Buffer.from(text), options);
+  const lines: string[] = [];
+  const log = { ...silentLogger, info: (message: string) => void lines.push(message) };
+  reportNewPods(log, built, []);
+  reportNewPods(log, built, built.pods);
+  expect(lines).toEqual([expect.stringContaining('Static pod has priority without priorityClassName')]);
+});
 
 describe('a previous pod of a manifest', () => {
   const before = read(pod('a') + pod('b')).pods;

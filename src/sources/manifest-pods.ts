@@ -8,6 +8,7 @@ import type { Pod } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
 import type { Logger } from '../base/log/log.ts';
 import { type DecodedManifest, decodeManifest, type ManifestFault } from './decode/decode-manifest.ts';
+import { priorityWarning } from './priority-warning.ts';
 import { buildStaticPod, type StaticPodHashes, type StaticPodOptions } from './static-pod.ts';
 
 export interface ManifestPods {
@@ -55,15 +56,16 @@ export function buildManifest(bytes: Uint8Array, options: StaticPodOptions): Bui
   return { pods, adopted, faults, unknownFields: atMost(maxReported, decoded.unknownFields) };
 }
 
-/** Logs the pods that were not adopted before. */
-export function reportAdopted(log: Logger, { adopted, pods }: BuiltManifest, previous: readonly Pod[]): void {
+/** Logs what is special about the pods that were not there before: an adopted UID, an odd priority. */
+export function reportNewPods(log: Logger, { adopted, pods }: BuiltManifest, previous: readonly Pod[]): void {
   const before = new Set(previous.map((pod) => pod.metadata?.uid));
-  for (const pod of pods)
-    if (adopted.includes(podRef(pod)) && !before.has(pod.metadata?.uid))
-      log.info('Adopted static pod under the UID of an earlier kubelet', {
-        pod: podRef(pod),
-        podUID: pod.metadata?.uid,
-      });
+  for (const pod of pods.filter(({ metadata }) => !before.has(metadata?.uid))) {
+    const fields = { pod: podRef(pod), podUID: pod.metadata?.uid };
+    if (adopted.includes(podRef(pod)))
+      log.info('Adopted static pod under the UID of an earlier kubelet', fields);
+    const warning = priorityWarning(pod);
+    if (warning !== undefined) log.info(warning, fields);
+  }
 }
 
 export function mergeManifest(
