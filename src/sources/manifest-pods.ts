@@ -56,7 +56,7 @@ export function buildManifest(bytes: Uint8Array, options: StaticPodOptions): Bui
   return { pods, adopted, faults, unknownFields: atMost(maxReported, decoded.unknownFields) };
 }
 
-/** Logs what is special about the pods that were not there before: an adopted UID, an odd priority. */
+/** Logs what is special about the pods that are new: an adopted UID, an odd priority. */
 export function reportNewPods(log: Logger, { adopted, pods }: BuiltManifest, previous: readonly Pod[]): void {
   const before = new Set(previous.map((pod) => pod.metadata?.uid));
   for (const pod of pods.filter(({ metadata }) => !before.has(metadata?.uid))) {

@@ -1,4 +1,4 @@
-// What is odd about the priority of a static pod: nobody resolves its class, and its mirror pod is subject to admission. Pure.
+// What is odd about the priority of a static pod: its class is not resolved, and its mirror pod is subject to admission. Pure.
 // Upstream: getStaticPodPriorityWarning in pkg/kubelet/config/common.go.
 import type { Pod } from '../api/k8s/types.ts';
 
