@@ -27,6 +27,7 @@ const knownReasons: ReadonlySet<string> = new Set([
 export class WorkMetrics {
   readonly #workers;
   readonly #orphans;
+  readonly #restarted;
   readonly #sandboxes;
   readonly #sandboxErrors;
   readonly #cgroups;
@@ -48,6 +49,13 @@ export class WorkMetrics {
       name: 'kubelet_orphaned_runtime_pods_total',
       help: 'Pods found in the runtime that are not assigned to this node.',
     });
+    this.#restarted = registry.counter({
+      name: 'kubelet_restarted_pods_total',
+      help: 'Pods that were removed and added again under the same UID, by whether they are static.',
+      labels: ['static'],
+    });
+    this.#restarted.inc({ static: 'true' }, 0);
+    this.#restarted.inc({ static: '' }, 0);
     this.#sandboxes = timed(
       'run_podsandbox_duration_seconds',
       'Duration of sandbox creation, by runtime handler.',
@@ -102,6 +110,10 @@ export class WorkMetrics {
 
   orphan(): void {
     this.#orphans.inc({});
+  }
+
+  restarted(isStatic: boolean): void {
+    this.#restarted.inc({ static: isStatic ? 'true' : '' });
   }
 
   sandbox(handler: string, seconds: number, failed: boolean): void {

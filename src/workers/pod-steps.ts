@@ -241,8 +241,10 @@ export class PodSteps {
     const isGone = await runtime.removePod({ uid, namespace, name }, seen, signal);
     await pleg.refresh(uid, signal);
     // A pod that was added again does not wait for a container that the runtime may keep for long.
-    if (isGone || desired.get(uid) !== undefined) this.#loop.forget(uid);
-    else {
+    if (isGone || desired.get(uid) !== undefined) {
+      this.#countRestart(uid);
+      this.#loop.forget(uid);
+    } else {
       this.#records.keepUnremovable(uid);
       this.#loop.wakeAfter(uid, settings.syncFrequencyMs);
     }
@@ -259,12 +261,20 @@ export class PodSteps {
     const pod = podRef(this.#records.get(uid)?.pod ?? {});
     this.#loop.terminated(uid);
     await runtime.cleanPod(uid, signal);
+    this.#countRestart(uid);
     this.#loop.forget(uid);
     report.log.info('Pod terminated and will start again: its manifest was removed and restored', {
       pod,
       podUID: uid,
     });
     return true;
+  }
+
+  /** Counts a pod that its source has added again under its UID. */
+  #countRestart(uid: PodUid): void {
+    const { report, stores } = this.#deps;
+    const wanted = stores.desired.get(uid);
+    if (wanted !== undefined) report.metrics?.restarted(wanted.source !== 'api');
   }
 
   async #collect(uid: PodUid, signal: AbortSignal): Promise<void> {

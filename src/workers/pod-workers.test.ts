@@ -98,6 +98,7 @@ class Scene {
         metrics: {
           step: () => undefined,
           orphan: () => undefined,
+          restarted: () => undefined,
           rejected: (reason) => void this.rejections.push(reason),
         },
         log: silentLogger,

@@ -136,6 +136,7 @@ interface WorkerReports {
     | {
         step(operation: string, seconds: number): void;
         orphan(): void;
+        restarted(isStatic: boolean): void;
         rejected(reason: string): void;
       }
     | undefined;

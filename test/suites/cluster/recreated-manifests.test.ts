@@ -1,11 +1,40 @@
 // Manifests that are removed and written again, in memory. Upstream's mirror_pod_test.go expects a restart.
 import { expect, test } from 'vitest';
+import { bodyText, httpRequest } from '../../../src/server/fixtures/requests.ts';
 import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 import { expectUnchanged, graceful, running, shown } from '../../simulate/mirror-pod-kit.ts';
 
 function restartCount(world: ClusterWorld): number | undefined {
   return world.pod('web-n')?.status?.containerStatuses?.[0]?.restartCount;
 }
+
+async function restarts(world: ClusterWorld): Promise<readonly string[]> {
+  const page = await bodyText(await world.node.request(httpRequest('GET /metrics')));
+  return page.split('\n').filter((line) => line.startsWith('kubelet_restarted_pods_total'));
+}
+
+test('restarts by their manifest are counted, changes and removals are not', async () => {
+  const world = await startCluster();
+  await running(world, 'first');
+  world.node.write('web.json', graceful('second'));
+  await world.advance(30_000);
+  const count = (pods: number) => [
+    `kubelet_restarted_pods_total{static="true"} ${pods}`,
+    'kubelet_restarted_pods_total{static=""} 0',
+  ];
+  expect(await restarts(world)).toEqual(count(0));
+  world.node.recreate('web.json');
+  await world.advance(40_000);
+  expect(await restarts(world)).toEqual(count(1));
+  world.node.write('web.json', graceful('third', { restartPolicy: 'Never' }));
+  await world.advance(40_000);
+  world.node.recreate('web.json');
+  await world.advance(40_000);
+  expect(await restarts(world)).toEqual(count(2));
+  world.node.remove('web.json');
+  await world.advance(40_000);
+  expect(await restarts(world)).toEqual(count(2));
+});
 
 test('a manifest removed and written again at once restarts its pod', async () => {
   const world = await startCluster();
