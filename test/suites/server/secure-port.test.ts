@@ -39,6 +39,20 @@ describe('a node without a cluster', () => {
     );
   });
 
+  test.each([
+    '/pods/',
+    '/containerLogs/default/web/c',
+    '/runningpods/',
+    '/logs/',
+    '/logs/?query=kubelet',
+    '/debug/pprof/profile?seconds=1',
+  ])('answers POST %s with 405 and the allowed method', async (path) => {
+    await node.start();
+    const answer = await node.request(httpRequest(`POST ${path}`));
+    if (!('headers' in answer)) throw new Error('no response');
+    expect([answer.status, answer.headers['allow']]).toEqual([405, 'GET']);
+  });
+
   test('rejects webhook authentication at the start', async () => {
     const alone = new FakeNode(webhook === undefined ? {} : { config: webhook });
     await expect(alone.start()).rejects.toThrow('no client provided, cannot use webhook authentication');
