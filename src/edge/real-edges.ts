@@ -77,7 +77,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     httpGet,
     trimMemory,
     hookHttp,
-    idRange: () => kubeletIdRange(),
+    idRange: (idsPerPod: number) => kubeletIdRange(idsPerPod),
     tails: { readTail, readLogTail },
     imageHost: {
       records: recordFiles,

@@ -338,7 +338,7 @@ export class FakeNode {
           readTail: async (path) => this.#wholeFile(path),
           readLogTail: async (path) => this.#wholeFile(path),
         },
-        idRange: async () => ({ first: 65_536, length: 2 ** 32 - 65_536 }),
+        idRange: async (idsPerPod) => ({ first: idsPerPod, length: 2 ** 32 - idsPerPod }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),

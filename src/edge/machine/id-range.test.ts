@@ -10,15 +10,21 @@ function host(over: Partial<IdRangeHost>): IdRangeHost {
 
 describe('kubeletIdRange', () => {
   test('returns the range configured for the user kubelet', async () => {
-    expect(await kubeletIdRange(host({}))).toEqual({ first: 131_072, length: 655_360 });
+    expect(await kubeletIdRange(65_536, host({}))).toEqual({ first: 131_072, length: 655_360 });
   });
   test('returns all IDs above 65535 without the user or the tool', async () => {
-    expect(await kubeletIdRange(host({ users: async () => 'root:x:0:0\n' }))).toEqual(all);
-    expect(await kubeletIdRange(host({ getSubIds: async () => undefined }))).toEqual(all);
+    expect(await kubeletIdRange(65_536, host({ users: async () => 'root:x:0:0\n' }))).toEqual(all);
+    expect(await kubeletIdRange(65_536, host({ getSubIds: async () => undefined }))).toEqual(all);
+  });
+  test('leaves out the first IDs by the length of a range', async () => {
+    const range = await kubeletIdRange(131_072, host({ getSubIds: async () => undefined }));
+    expect(range).toEqual({ first: 131_072, length: 2 ** 32 - 131_072 });
   });
   test('rejects different ranges for users and groups', async () => {
     const getSubIds = async (args: readonly string[]): Promise<string> => `0: kubelet ${args.length} 65536\n`;
-    await expect(kubeletIdRange(host({ getSubIds }))).rejects.toThrow('mismatched subuids and subgids');
+    await expect(kubeletIdRange(65_536, host({ getSubIds }))).rejects.toThrow(
+      'mismatched subuids and subgids',
+    );
   });
 });
 

@@ -19,13 +19,13 @@ export interface IdRangeHost {
 }
 
 const user = 'kubelet';
-/** All IDs except those of the node itself. */
-const defaultRange: IdRange = { first: 65_536, length: 2 ** 32 - 65_536 };
+const allIds = 2 ** 32;
 
-export async function kubeletIdRange(host: IdRangeHost = thisHost): Promise<IdRange> {
+/** Without a configured range: all IDs except the first `idsPerPod`, which include those of the node itself. */
+export async function kubeletIdRange(idsPerPod: number, host: IdRangeHost = thisHost): Promise<IdRange> {
   const hasUser = (await host.users()).split('\n').some((line) => line.startsWith(`${user}:`));
   const uids = hasUser ? await host.getSubIds([user]) : undefined;
-  if (uids === undefined) return defaultRange;
+  if (uids === undefined) return { first: idsPerPod, length: allIds - idsPerPod };
   const gids = await host.getSubIds(['-g', user]);
   if (uids !== gids) throw invalid(`mismatched subuids and subgids for user "${user}"`);
   return parseSubIds(uids);

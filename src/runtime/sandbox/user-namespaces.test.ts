@@ -115,6 +115,20 @@ describe('the ID range of the machine', () => {
       '',
       signal,
     );
+  test('is requested and divided by idsPerPod', async () => {
+    const idRange = async (first: number) => ({ first, length: 10 * first });
+    const users = rig(undefined, { idRange, idsPerPod: 131_072, maxPods: 10 });
+    const long = (hostId: number) => ({ hostId, containerId: 0, length: 131_072 });
+    for (const [uid, hostId] of [
+      ['a', 131_072],
+      ['b', 262_144],
+    ] as const)
+      expect(await users.of(withUserNamespace(uid), '', signal)).toEqual({
+        mode: 0,
+        uids: [long(hostId)],
+        gids: [long(hostId)],
+      });
+  });
   test('is allocated from its start', async () => {
     expect(await allocate(196_608, 131_072)).toEqual(own(196_608));
   });

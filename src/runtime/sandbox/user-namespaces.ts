@@ -19,7 +19,7 @@ export interface UserNamespacesDeps {
   readonly idsPerPod?: number | undefined;
   readonly maxPods: number;
   /** The machine's IDs that may be allocated to pods. */
-  readonly idRange: () => Promise<IdRange>;
+  readonly idRange: (idsPerPod: number) => Promise<IdRange>;
 }
 
 interface IdRange {
@@ -98,7 +98,7 @@ export class UserNamespaces {
   async #readAll(): Promise<IdRange> {
     const { files, maxPods, rootDir } = this.#deps;
     const idsPerPod = this.#idsPerPod;
-    const range = await this.#deps.idRange();
+    const range = await this.#deps.idRange(idsPerPod);
     checkRange(range, idsPerPod, maxPods);
     for (const uid of await files.listNames(`${rootDir}/pods`)) {
       const text = await files.readTextIfAny(`${podDirectory(rootDir, uid)}/userns`);
