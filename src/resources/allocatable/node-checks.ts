@@ -58,7 +58,9 @@ export class NodeChecks implements Component {
       events.node({
         type: 'Warning',
         reason: 'CgroupV1',
-        message: 'cgroup v1 support is in maintenance mode, please migrate to cgroup v2',
+        message:
+          'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to ' +
+          'cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1',
       });
     this.#checkMemoryQos();
     if (swapBytes > 0n && !canKeepOutOfSwap(kernelRelease))

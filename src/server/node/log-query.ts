@@ -77,8 +77,7 @@ function serviceErrors(services: readonly string[]): string[] {
 }
 
 function serviceProblem(name: string): string | undefined {
-  // Upstream's message, although upstream's limit is not 100 either.
-  if (name.length > maxServiceLength) return 'length must be less than 100';
+  if (name.length > maxServiceLength) return `length must be less than ${maxServiceLength}`;
   return /[^a-zA-Z\-_.:0-9@]/.test(name) ? 'input contains unsupported characters' : undefined;
 }
 

@@ -157,6 +157,11 @@ describe('queries', () => {
     ['query=a;b', 406, 'query: Invalid value: "a;b": input contains unsupported characters\n'],
     ['query=--help%20x', 406, 'query: Invalid value: "--help x": input contains unsupported characters\n'],
     ['query=a&query=b&query=c&query=d&query=e', 406, 'query: Too many: 5: must have at most 4 items\n'],
+    [
+      `query=${'a'.repeat(257)}`,
+      406,
+      `query: Invalid value: "${'a'.repeat(257)}": length must be less than 256\n`,
+    ],
     ['query=a&boot=1', 406, 'boot: Invalid value: 1: must be less than 1\n'],
     [
       'query=a&tailLines=100001',
