@@ -42,7 +42,7 @@ test.each([
   ['K="v"', 'at line 1: value must be enclosed in single quotes'],
   ['K=', 'at line 1: value must be enclosed in single quotes'],
   ["export K='v'", '-'],
-  ["J='x'\nK='v", 'at line 2: unclosed single quote'],
+  ["J='x'\nK='v", 'starting at line 2: unclosed single quote'],
   ["K='v'x", 'at line 1: unexpected content after closing quote'],
   ["K='v' 'w'", 'at line 1: unexpected content after closing quote'],
   ["J='a\nb' x\nK='v'", 'at line 2: unexpected content after closing quote'],
@@ -61,7 +61,7 @@ test("accepts lines of upstream's limit and rejects longer ones", () => {
   expect(find(`${line(65_535)}\n`)).toMatch(/^=x+$/);
   expect(find(`${line(65_536)}\n`)).toBe('at line 1: the line is too long');
   expect(find(`K='v'\n${'y'.repeat(70_000)}`)).toBe('=v');
-  expect(find(`J='\n${'y'.repeat(70_000)}'\nK='v'`)).toBe('at line 1: unclosed single quote');
+  expect(find(`J='\n${'y'.repeat(70_000)}'\nK='v'`)).toBe('starting at line 1: unclosed single quote');
 });
 
 test('finds several keys in one pass', () => {

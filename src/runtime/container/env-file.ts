@@ -19,9 +19,9 @@ export function parseEnvFile(data: Uint8Array, keys: Iterable<string>): EnvFile 
   const lengths = new Set([...wanted].map((key) => Buffer.byteLength(key)));
   const endAt = endOfShortLines(data);
   let at = 0;
-  const fault = (why: string): EnvFile => {
+  const fault = (why: string, where = 'at'): EnvFile => {
     const line = countNewlines(data, at) + 1;
-    return { values, fault: `invalid environment variable format at line ${line}: ${why}` };
+    return { values, fault: `invalid environment variable format ${where} line ${line}: ${why}` };
   };
   while (wanted.size > 0) {
     at = skipBlanks(data, at);
@@ -40,7 +40,7 @@ export function parseEnvFile(data: Uint8Array, keys: Iterable<string>): EnvFile 
       if (data[end] !== quote) return fault('value must be enclosed in single quotes');
       start = end + 1;
       closing = data.indexOf(quote, start);
-      if (closing === -1 || closing >= endAt) return fault('unclosed single quote');
+      if (closing === -1 || closing >= endAt) return fault('unclosed single quote', 'starting at');
       end = skipBlanks(data, closing + 1);
       if (!isLineEnd(data, end) && data[end] !== hash) {
         at = end;
