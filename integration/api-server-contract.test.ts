@@ -40,6 +40,7 @@ describe.skipIf(skipReason !== undefined)(
           userAgent: 'kubelet/contract',
           limits: { requests: { qps: 50, burst: 100 }, events: { qps: 50, burst: 100 } },
           heartbeatTimeoutMs: 10_000,
+          gates: { ClientsAllowCARotation: true, WatchListClient: true },
         });
         servers.push(server);
         return server.client;

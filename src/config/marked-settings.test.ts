@@ -57,16 +57,15 @@ test('warns about a changed flag without effect', async () => {
 });
 
 test('warns about a changed gate of the kubelet, and not about one of another component', async () => {
-  const text =
-    'featureGates: {ClientsAllowCARotation: false, ContextualLogging: false, OpenAPIEnums: false}\n';
+  const text = 'featureGates: {NativeHistograms: false, ContextualLogging: false, OpenAPIEnums: false}\n';
   expect(await warningsOf(text)).toEqual([
-    {
-      message: noEffectYet,
-      values: { gate: 'ClientsAllowCARotation', missing: "reloading the API server's CA" },
-    },
     {
       message: 'Setting has no effect in this kubelet',
       values: { gate: 'ContextualLogging', reason: 'log lines carry their context in any case' },
+    },
+    {
+      message: noEffectYet,
+      values: { gate: 'NativeHistograms', missing: 'native histograms' },
     },
   ]);
 });

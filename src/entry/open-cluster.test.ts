@@ -7,6 +7,7 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { describeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { Metrics } from '../base/metrics.ts';
+import { defaultGates } from '../config/gates/feature-gates.ts';
 import { legacyConfiguration } from '../config/load/complete.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
@@ -17,6 +18,7 @@ function input(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>>>
   return {
     config: legacyConfiguration({}),
     flags,
+    gates: defaultGates,
     version: 'v1.37.0',
     nodeName: 'n',
     clock: new FakeClock(),

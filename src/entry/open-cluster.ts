@@ -11,7 +11,7 @@ import { type ApiServer, openApiServer, userAgentOf } from '../edge/apiserver/op
 import { certificateMaker } from '../edge/certs/certificate-host.ts';
 import { identityFiles } from '../edge/certs/identity-files.ts';
 
-interface OpenClusterInput extends Pick<RunOutcome, 'config' | 'flags' | 'version'> {
+interface OpenClusterInput extends Pick<RunOutcome, 'config' | 'flags' | 'gates' | 'version'> {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -20,7 +20,7 @@ interface OpenClusterInput extends Pick<RunOutcome, 'config' | 'flags' | 'versio
 
 /** Rejects when the kubeconfig cannot be used. An API server that does not answer does not delay the start. */
 export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster> {
-  const { clock, config, flags, log, nodeName, random, version } = input;
+  const { clock, config, flags, gates, log, nodeName, random, version } = input;
   const { bootstrapKubeconfig, certDir, kubeconfig } = flags;
   const open = (access: ClusterAccess, observer?: ApiClientObserver): ApiServer =>
     openApiServer({
@@ -28,6 +28,7 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
       clock,
       log: log.with({ component: 'apiserver' }),
       userAgent: userAgentOf(version, ''),
+      gates,
       ...apiServerLimits(config),
       ...(observer === undefined ? {} : { observer }),
     });

@@ -100,7 +100,6 @@ describe('API objects', () => {
       expect(changes).toEqual(['ConfigMap cm', 'ConfigMap cm']);
       expect(await valueOf('cm')).toBe('not-found: configmap "cm" not found');
       expect(double.requestLines().filter((line) => line.includes('configmaps'))).toEqual([
-        'list configmaps default/cm',
         'watch configmaps default/cm',
       ]);
     });

@@ -6,13 +6,14 @@ import { ClientAuthorities } from './client-authorities.ts';
 
 const [one, two] = [new TestAuthority().cert, new TestAuthority().cert];
 
-function bench() {
+function bench(reload = true) {
   const clock = new FakeClock();
   const errors: string[] = [];
   const log: Logger = { ...silentLogger, error: (message) => void errors.push(message) };
   const disk = { text: one, changed: () => undefined as void, closed: false };
   const authorities = new ClientAuthorities({
     path: '/ca.crt',
+    reload,
     file: {
       read: async () => {
         if (disk.text === 'missing') throw new Error('ENOENT');
@@ -77,9 +78,24 @@ describe('client authorities', () => {
       await b.clock.advance(0);
     }
     expect([b.authorities.pem(), b.changes(), b.errors.length]).toEqual([one, 0, 2]);
+    // Once per failure, however often the file is checked.
+    await b.clock.advance(600_000);
+    expect(b.errors).toHaveLength(2);
     b.disk.text = two;
     await b.clock.advance(60_000);
     expect(b.authorities.pem()).toBe(two);
+    stop.abort();
+    await stopped;
+  });
+
+  test('keep the authorities of the start without the gate', async () => {
+    const start = bench(false);
+    const stop = new AbortController();
+    const { stopped } = await start.authorities.start(stop.signal);
+    start.disk.text = two;
+    start.disk.changed();
+    await start.clock.advance(600_000);
+    expect([start.authorities.pem(), start.changes(), start.clock.pendingTimers()]).toEqual([one, 0, 0]);
     stop.abort();
     await stopped;
   });

@@ -1,16 +1,21 @@
 // The certificate authorities for clients, from authentication.x509.clientCAFile, reloaded when the file changes.
-// Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates (DynamicFileCAContent).
+// Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates (DynamicFileCAContent, DynamicServingCertificateController).
 // Invariant: an invalid file never replaces a valid bundle; without a valid bundle the kubelet does not start.
 import { X509Certificate } from 'node:crypto';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { KubeletError } from '../base/errors.ts';
+import { describeError, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 
 export interface ClientAuthoritiesDeps {
   readonly path: string;
+  /**
+   * The gate ReloadKubeletClientCAFile. differs from upstream: without it, the file of the start also verifies clients;
+   * there only the issuers that the handshake names stay as they were.
+   */
+  readonly reload: boolean;
   readonly file: {
     read(path: string, signal: AbortSignal): Promise<string>;
     watch(path: string, onChange: () => void, onError: (err: unknown) => void): { close(): void };
@@ -27,6 +32,8 @@ export class ClientAuthorities implements Component {
   readonly changed = new Channel<void>();
   readonly #deps: ClientAuthoritiesDeps;
   #pem = '';
+  /** The last failure to read the file, which is logged once. */
+  #lastFailure = '';
   #loading: Promise<void> = Promise.resolve();
 
   constructor(deps: ClientAuthoritiesDeps) {
@@ -39,7 +46,7 @@ export class ClientAuthorities implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     await this.#load(signal);
-    return { stopped: this.#watch(signal) };
+    return { stopped: this.#deps.reload ? this.#watch(signal) : untilAborted(signal) };
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -66,11 +73,18 @@ export class ClientAuthorities implements Component {
     if (signal.aborted) return;
     try {
       await this.#load(signal);
+      this.#lastFailure = '';
     } catch (err) {
-      const { log, path } = this.#deps;
-      if (!signal.aborted)
-        log.error('Failed to read client CA file, keeping the previous authorities', { path, err });
+      if (!signal.aborted) this.#keepPrevious(err);
     }
+  }
+
+  #keepPrevious(err: unknown): void {
+    const { log, path } = this.#deps;
+    const failure = describeError(err);
+    if (failure === this.#lastFailure) return;
+    this.#lastFailure = failure;
+    log.error('Failed to read client CA file, keeping the previous authorities', { path, err });
   }
 
   async #load(signal: AbortSignal): Promise<void> {

@@ -22,7 +22,12 @@ function build(over: Partial<SecurePortDeps['config']> = {}, clientCAFile = '') 
       enableDebugFlagsHandler: true,
       ...over,
     },
-    gates: { ContainerCheckpoint: false, ComponentFlagz: true, ComponentStatusz: false },
+    gates: {
+      ContainerCheckpoint: false,
+      ComponentFlagz: true,
+      ComponentStatusz: false,
+      ReloadKubeletClientCAFile: true,
+    },
     handlers: { flagz: () => textResponse('flags'), statusz: () => textResponse('status') },
     admit: async ({ headers }) =>
       headers['authorization'] === undefined ? restfulError(401, 'Unauthorized') : undefined,

@@ -30,7 +30,7 @@ export interface SecureListenOptions extends TlsSettings {
 
 export interface SecurePortDeps {
   readonly config: SecurePortConfiguration;
-  readonly gates: RouteSettings['gates'];
+  readonly gates: RouteSettings['gates'] & { readonly ReloadKubeletClientCAFile: boolean };
   readonly handlers: RouteHandlers;
   /** Authenticates and authorizes a request. */
   readonly admit: Admit;
@@ -50,7 +50,15 @@ export function securePort(deps: SecurePortDeps): readonly Component[] {
   const name = 'secure';
   const path = config.authentication.x509.clientCAFile;
   const authorities =
-    path === '' ? undefined : new ClientAuthorities({ path, file: host.textFile, clock, log });
+    path === ''
+      ? undefined
+      : new ClientAuthorities({
+          path,
+          reload: gates.ReloadKubeletClientCAFile,
+          file: host.textFile,
+          clock,
+          log,
+        });
   const routes = routesOf({ ...config, port: 'secure', gates }, handlers);
   const listen = (handler: HttpHandler): Promise<Listening> =>
     host.listen({

@@ -2,10 +2,11 @@
 // Upstream: apiserver/pkg/endpoints/discovery.
 import { apiVersionOf, type ResourceType, resourceTypes } from './objects/resources.ts';
 
+/** The newest release that the double acts as. */
+export const newestMinor = 37;
+
 const version = {
   major: '1',
-  minor: '37',
-  gitVersion: 'v1.37.0+double',
   gitCommit: '0000000000000000000000000000000000000000',
   gitTreeState: 'clean',
   buildDate: '2026-01-01T00:00:00Z',
@@ -17,8 +18,8 @@ const version = {
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 /** The document at this path; undefined if it is not a discovery path. */
-export function discovery(path: string): object | undefined {
-  if (path === '/version') return version;
+export function discovery(path: string, minor: number): object | undefined {
+  if (path === '/version') return { ...version, minor: String(minor), gitVersion: `v1.${minor}.0+double` };
   if (path === '/healthz' || path === '/livez' || path === '/readyz') return { status: 'ok' };
   if (path === '/api') {
     return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };

@@ -4,7 +4,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { isAbort } from '../../src/base/errors.ts';
 import { ApiError, badRequest } from './api-error.ts';
-import { discovery } from './discovery.ts';
+import { discovery, newestMinor } from './discovery.ts';
 import { Faults } from './faults.ts';
 import { ClusterObjects } from './objects/cluster-objects.ts';
 import { ObjectStore } from './objects/object-store.ts';
@@ -36,6 +36,10 @@ interface ApiServerDoubleOptions {
   readonly caPem?: string;
   /** The interval of bookmarks in watches. */
   readonly bookmarkMs?: number;
+  /** The minor release that the server acts as. Default: the newest. */
+  readonly minor?: number;
+  /** The gate WatchList of the server. Default: true. */
+  readonly watchLists?: boolean;
   /** In [0, 1), for generated names and UIDs. */
   readonly random?: () => number;
 }
@@ -78,6 +82,10 @@ export class ApiServerDouble {
   readonly watches = new Set<WatchStream>();
   /** Rights of users other than masters on the API of kubelets: `USER VERB SUBRESOURCE`. */
   readonly grants = new Set<string>();
+  /** The minor release that the server acts as: a test may upgrade it. */
+  minor: number;
+  /** How often /version was read. */
+  versionRequests = 0;
   readonly #clock: Clock;
   readonly #tokens: Tokens;
   readonly #handler: ResourceHandler;
@@ -87,6 +95,7 @@ export class ApiServerDouble {
     const { clock } = options;
     const { store, watches } = this;
     this.#clock = clock;
+    this.minor = options.minor ?? newestMinor;
     this.faults = new Faults(clock, watches);
     const users = new Map(Object.entries(options.users ?? {}));
     this.#tokens = new Tokens({ store, clock, users });
@@ -95,6 +104,7 @@ export class ApiServerDouble {
       clock,
       random: options.random ?? Math.random,
       automount: options.automount ?? true,
+      minor: this.minor,
     });
     this.#handler = new ResourceHandler({
       store,
@@ -104,6 +114,7 @@ export class ApiServerDouble {
       grants: this.grants,
       watches,
       bookmarkMs: options.bookmarkMs ?? 60_000,
+      watchLists: options.watchLists ?? true,
     });
     this.objects = new ClusterObjects(writes, store);
     this.#controllers = startControllers({
@@ -125,7 +136,8 @@ export class ApiServerDouble {
     try {
       user = this.#tokens.authenticate(request);
       const url = new URL(request.path, 'http://double');
-      const plain = discovery(url.pathname);
+      const plain = discovery(url.pathname, this.minor);
+      if (url.pathname === '/version') this.versionRequests++;
       if (plain !== undefined) return { status: 200, headers: json, body: JSON.stringify(plain) };
       call = callOf(request, url, user ?? anonymous);
       authorize(call, this.store);

@@ -20,6 +20,8 @@ export function memoryClient(
   clock: Clock,
   user: User,
   log: Logger = silentLogger,
+  /** The gate WatchListClient. */
+  watchLists = true,
 ): MemoryClient {
   const transport = new MemoryTransport(double, user);
   const client = new ApiServerClient({
@@ -36,5 +38,5 @@ export function memoryClient(
       'access-reviews': 10_000,
     },
   });
-  return { client, follow: reflector({ client, clock, log, random: () => 0 }), transport };
+  return { client, follow: reflector({ client, clock, log, random: () => 0, watchLists }), transport };
 }

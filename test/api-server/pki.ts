@@ -37,6 +37,8 @@ interface AuthorityOptions {
   readonly backdateSeconds?: number;
   /** The issuer of an intermediate authority; a root if absent. */
   readonly issuer?: TestAuthority;
+  /** Default: `test-ca`, or `test-ca-below` for an intermediate authority. */
+  readonly commonName?: string;
 }
 
 export class TestAuthority {
@@ -50,7 +52,7 @@ export class TestAuthority {
   constructor(options: AuthorityOptions = {}) {
     this.#options = options;
     const { issuer } = options;
-    const commonName = issuer === undefined ? 'test-ca' : 'test-ca-below';
+    const { commonName = issuer === undefined ? 'test-ca' : 'test-ca-below' } = options;
     this.#subject = distinguishedName({ commonName, organizations: [] });
     const { privateKey, publicKey } = newKey();
     this.#key = createPrivateKey(privateKey);

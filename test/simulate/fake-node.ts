@@ -76,6 +76,8 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
   readonly gates?: Partial<FeatureGates>;
+  /** The API server, as one of another release or with other gates. */
+  readonly server?: { readonly minor?: number; readonly watchLists?: boolean };
 }
 
 export class FakeNode {
@@ -138,6 +140,7 @@ export class FakeNode {
       caPem: authority.cert,
       ...(certificates && { certificates, sign }),
       ...(podSigner && { podSigner: { ...podSigner, sign } }),
+      ...options.server,
     });
   }
 

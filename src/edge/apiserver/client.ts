@@ -36,6 +36,8 @@ export interface ApiClientObserver {
   responded?(method: string, host: string, bytes: number): void;
   waited(method: string, host: string, seconds: number): void;
   retried(method: string, host: string, code: string): void;
+  /** An attempt to reload the CA of the API server. */
+  reloadedAuthority?(result: 'success' | 'failure', reason: string): void;
 }
 
 export interface ApiServerClientDeps {

@@ -10,6 +10,7 @@ import { describeError, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { Secret } from '../../base/log/secret.ts';
 import { systemRoots } from '../http-client/http-get.ts';
+import { AuthorityFile, type AuthorityReloads } from './authority-file.ts';
 import { type ClusterInfo, type ExecCredential, runExecPlugin } from './exec-plugin.ts';
 
 export interface TlsMaterial {
@@ -20,11 +21,16 @@ export interface TlsMaterial {
 
 interface CredentialsDeps {
   readonly access: ClusterAccess;
+  /** Reloads of the CA from its file. */
+  readonly authority: AuthorityReloads;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Shortest time between two checks of the files. */
+/**
+ * Shortest time between two checks of the files. differs from upstream: the CA is reread after five minutes there, by when
+ * the node controller has marked a node of the new CA as lost.
+ */
 const checkMs = 10_000;
 /** Margin by which an exec credential is renewed before it expires. */
 const renewEarlyMs = 10_000;
@@ -32,6 +38,10 @@ const renewEarlyMs = 10_000;
 export class Credentials {
   readonly #deps: CredentialsDeps;
   readonly #files = new Map<string, { readonly version: string; readonly text: string }>();
+  /** Undefined if the CA is in the kubeconfig itself, or there is none. */
+  readonly #authority: AuthorityFile | undefined;
+  /** Files that could not be read at the last check; each is logged once. */
+  readonly #unreadable = new Set<string>();
   #checkedMs = Number.NEGATIVE_INFINITY;
   #tls: TlsMaterial | undefined;
   #generation = 0;
@@ -40,6 +50,9 @@ export class Credentials {
 
   constructor(deps: CredentialsDeps) {
     this.#deps = deps;
+    const { access, authority, log } = deps;
+    if (access.ca !== undefined && 'file' in access.ca)
+      this.#authority = new AuthorityFile({ file: access.ca.file, reloads: authority, log });
   }
 
   /** Counts changes of the certificates; connections of an older generation must be retired. */
@@ -107,7 +120,7 @@ export class Credentials {
     const { access, clock } = this.#deps;
     await this.#renewExec();
     if (clock.monotonic() - this.#checkedMs < checkMs) return;
-    const ca = await this.#read(access.ca);
+    const ca = await this.#readAuthority();
     const live = access.live?.pair();
     const cert = live?.certPem ?? (await this.#read(access.clientCertificate?.cert));
     const key = live?.key.reveal() ?? (await this.#read(access.clientCertificate?.key));
@@ -141,13 +154,17 @@ export class Credentials {
 
   async #clusterInfo(): Promise<ClusterInfo> {
     const { access } = this.#deps;
-    const ca = await this.#read(access.ca);
+    const ca = await this.#readAuthority();
     return {
       server: access.server.href,
       ...(access.tlsServerName === undefined ? {} : { 'tls-server-name': access.tlsServerName }),
       ...(access.insecureSkipTlsVerify ? { 'insecure-skip-tls-verify': true } : {}),
       ...(ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
     };
+  }
+
+  async #readAuthority(): Promise<string | undefined> {
+    return await (this.#authority?.read() ?? this.#read(this.#deps.access.ca));
   }
 
   async #read(material: Material | undefined): Promise<string | undefined> {
@@ -160,19 +177,25 @@ export class Credentials {
     try {
       const { mtimeMs, ino, size } = await stat(file);
       const version = `${mtimeMs}/${ino}/${size}`;
-      if (cached?.version === version) return cached.text;
+      if (cached?.version === version) {
+        this.#unreadable.delete(file);
+        return cached.text;
+      }
       const text = await readFile(file, 'utf8');
       if (text.trim() === '') throw new Error('it is empty');
       this.#files.set(file, { version, text });
+      this.#unreadable.delete(file);
       return text;
     } catch (cause) {
       if (cached === undefined) {
         throw new KubeletError('unavailable', 'CredentialsMissing', `cannot read ${file}`, { cause });
       }
-      this.#deps.log.warn('Failed to read credentials, using the last good ones', {
-        file,
-        err: describeError(cause),
-      });
+      if (!this.#unreadable.has(file))
+        this.#deps.log.warn('Failed to read credentials, using the last good ones', {
+          file,
+          err: describeError(cause),
+        });
+      this.#unreadable.add(file);
       return cached.text;
     }
   }

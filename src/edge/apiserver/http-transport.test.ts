@@ -72,6 +72,7 @@ async function clientOf(front: HttpFront, edits: Edits = {}, clock = realClock):
     userAgent: 'kubelet/test',
     limits: { requests: { qps: 0, burst: 0 }, events: { qps: 0, burst: 0 } },
     heartbeatTimeoutMs: 5_000,
+    gates: { ClientsAllowCARotation: true, WatchListClient: true },
   });
   closers.push(() => server.close());
   return server.client;
@@ -163,6 +164,28 @@ describe('HttpTransport', () => {
     await rm(pem);
     await clock.advance(10_000);
     expect(await whoAmI(client)).toBe('system:node:after');
+  });
+
+  test('reloads the CA from its file, and uses it for new connections', async () => {
+    const front = await serve();
+    const ca = join(directory, 'ca.crt');
+    await writeFile(ca, new TestAuthority().cert);
+    const clock = new FakeClock();
+    const cluster = { server: front.url, 'certificate-authority': 'ca.crt' };
+    const client = await clientOf(front, { cluster }, clock);
+    expect(await failureOf(whoAmI(client))).toBe('unavailable ConnectionFailed');
+    await writeFile(ca, authority.cert);
+    await clock.advance(10_000);
+    expect(await whoAmI(client)).toBe('kubernetes-admin');
+    for (const broken of ['', 'nonsense']) {
+      await writeFile(ca, broken);
+      await clock.advance(10_000);
+      client.closeConnections();
+      expect(await whoAmI(client)).toBe('kubernetes-admin');
+    }
+    await writeFile(ca, new TestAuthority().cert);
+    await clock.advance(10_000);
+    expect(await failureOf(whoAmI(client))).toBe('unavailable ConnectionFailed');
   });
 
   test('uses the next certificate on disk at once after an expired one was rejected', async () => {

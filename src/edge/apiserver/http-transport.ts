@@ -5,6 +5,7 @@ import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { AuthorityReloads } from './authority-file.ts';
 import { Credentials } from './credentials.ts';
 import { dial } from './dial.ts';
 import { Http1Connections, stale } from './http1-connections.ts';
@@ -14,6 +15,8 @@ import type { Transport, TransportRequest, TransportResponse } from './transport
 
 interface HttpTransportDeps {
   readonly access: ClusterAccess;
+  /** Reloads of the CA from its file. */
+  readonly authority: AuthorityReloads;
   readonly clock: Clock;
   readonly log: Logger;
   /** HTTPS_PROXY and NO_PROXY are read from here if the kubeconfig names no proxy. */

@@ -11,6 +11,7 @@ test('counts requests, responses, waits and retries under upstream’s names and
   observer.responded?.('GET', host, 300);
   observer.waited('GET', host, 0.3);
   observer.retried('GET', host, '429');
+  observer.reloadedAuthority?.('failure', 'empty');
   const text = metrics.render();
   for (const line of [
     'rest_client_requests_total{code="200",method="GET",host="api:6443"} 1',
@@ -21,6 +22,7 @@ test('counts requests, responses, waits and retries under upstream’s names and
     'rest_client_response_size_bytes_bucket{verb="GET",host="api:6443",le="512"} 1',
     'rest_client_rate_limiter_duration_seconds_bucket{verb="GET",host="api:6443",le="0.5"} 1',
     'rest_client_request_retries_total{code="429",verb="GET",host="api:6443"} 1',
+    'rest_client_transport_ca_reload_total{result="failure",reason="empty"} 1',
   ])
     expect(text).toContain(`${line}\n`);
 });

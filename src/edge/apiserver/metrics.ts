@@ -43,6 +43,11 @@ export function restClientMetrics(metrics: Metrics): ApiClientObserver {
     help: 'Number of request retries, partitioned by status code, verb, and host.',
     labels: ['code', 'verb', 'host'],
   });
+  const authorityReloads = metrics.counter({
+    name: 'rest_client_transport_ca_reload_total',
+    help: 'Number of times a CA reload is attempted, partitioned by the result and reason for the reload attempt',
+    labels: ['result', 'reason'],
+  });
   return {
     request: ({ code, host, method, requestBytes, seconds }) => {
       total.inc({ code, method, host });
@@ -52,5 +57,6 @@ export function restClientMetrics(metrics: Metrics): ApiClientObserver {
     responded: (method, host, bytes) => responseSize.observe({ verb: method, host }, bytes),
     waited: (method, host, seconds) => waited.observe({ verb: method, host }, seconds),
     retried: (method, host, code) => retries.inc({ code, verb: method, host }),
+    reloadedAuthority: (result, reason) => authorityReloads.inc({ result, reason }),
   };
 }

@@ -25,6 +25,13 @@ interface ApiServerOptions {
   };
   readonly heartbeatTimeoutMs: number;
   readonly observer?: ApiClientObserver;
+  readonly gates: ClientGates;
+}
+
+/** client-go's feature gates. */
+interface ClientGates {
+  readonly ClientsAllowCARotation: boolean;
+  readonly WatchListClient: boolean;
 }
 
 export interface ApiServer {
@@ -54,8 +61,17 @@ const reviewLimit = { qps: 20, burst: 40 };
 const reviewTimeoutMs = 10_000;
 
 export function openApiServer(options: ApiServerOptions): ApiServer {
-  const { access, clock, limits, log, observer, userAgent } = options;
-  const transport = new HttpTransport({ access, clock, log, env: process.env });
+  const { access, clock, gates, limits, log, observer, userAgent } = options;
+  const transport = new HttpTransport({
+    access,
+    authority: {
+      enabled: gates.ClientsAllowCARotation,
+      count: (result, reason) => observer?.reloadedAuthority?.(result, reason),
+    },
+    clock,
+    log,
+    env: process.env,
+  });
   const stopListening = access.live?.changed.subscribe(() => {
     transport.renew().catch((err: unknown) => log.error('Failed to use the new client certificate', { err }));
   });
@@ -81,7 +97,7 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
   });
   return {
     client,
-    follow: reflector({ client, clock, log }),
+    follow: reflector({ client, clock, log, watchLists: gates.WatchListClient }),
     close: () => {
       stopListening?.();
       transport.closeConnections();

@@ -43,7 +43,7 @@ function put(v: string, id = 'one'): void {
 async function start(): Promise<void> {
   const write = (line: string): void => void (line.startsWith('W') && warnings.push(line));
   const log = textLogger({ write, clock, verbosity: new Verbosity(2), pid: 1 });
-  const { follow } = memoryClient(double, clock, adminUser, log);
+  const { follow } = memoryClient(double, clock, adminUser, log, false);
   done = follow<ConfigMap>(
     {
       path: '/api/v1/namespaces/kube-public/configmaps',
@@ -64,7 +64,7 @@ function requestCodes(): readonly string[] {
   return double.requests.map(({ verb, code }) => `${verb} ${code}`);
 }
 
-describe('reflector', () => {
+describe('reflector with plain lists', () => {
   test('lists, then reports every change in order', async () => {
     put('1');
     await start();

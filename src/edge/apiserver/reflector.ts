@@ -1,4 +1,5 @@
-// Lists and watches one collection: lists in pages, watches from there, resumes after a broken watch, relists if needed.
+// Lists and watches one collection: streams the list as the beginning of the watch, or lists in pages and watches from there;
+// resumes after a broken watch, relists if needed.
 // Upstream: client-go/tools/cache/reflector.go, whose timeouts and backoff these are.
 // Invariants: the sink receives every object's latest state in order; a broken watch does not cause a relist unless the
 // resource version has expired (410) or is newer than the server's; requests to a failing server back off.
@@ -12,14 +13,17 @@ import type {
 } from '../../api/ports/api-client.ts';
 import { forbiddenRetryMs } from '../../api/ports/authorizer-lag.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isAbortOf, KubeletError } from '../../base/errors.ts';
+import { isAbortOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { statusCodeOf } from './status-error.ts';
+import { InitialEvents, isVersionTooLarge, WatchListSupport, watchListQuery } from './watch-list.ts';
 
 interface ReflectorDeps {
   readonly client: Pick<ApiClient, 'list' | 'watch'>;
   readonly clock: Clock;
   readonly log: Logger;
+  /** The gate WatchListClient: prefer streamed lists. */
+  readonly watchLists: boolean;
   /** In [0, 1). */
   readonly random?: () => number;
 }
@@ -35,13 +39,16 @@ const backoffResetMs = 2 * 60_000;
 const shortWatchMs = 1_000;
 
 export function reflector(deps: ReflectorDeps): Follow {
+  const { clock, log, watchLists: enabled } = deps;
+  const support = new WatchListSupport({ enabled, clock, log });
   return async (target, sink, signal) => {
-    await new Reflector(deps, target, sink).run(signal);
+    await new Reflector(deps, support, target, sink).run(signal);
   };
 }
 
 class Reflector<T extends KubeObject> {
   readonly #deps: ReflectorDeps;
+  readonly #support: WatchListSupport;
   readonly #target: WatchTarget;
   readonly #sink: WatchSink<T>;
   readonly #delays: RetryDelays;
@@ -51,8 +58,9 @@ class Reflector<T extends KubeObject> {
   /** The server does not have `#version`: list the most recent state, at the cost of a read from etcd. */
   #versionLost = false;
 
-  constructor(deps: ReflectorDeps, target: WatchTarget, sink: WatchSink<T>) {
+  constructor(deps: ReflectorDeps, support: WatchListSupport, target: WatchTarget, sink: WatchSink<T>) {
     this.#deps = deps;
+    this.#support = support;
     this.#target = target;
     this.#sink = sink;
     this.#delays = new RetryDelays(deps.clock, deps.random ?? Math.random);
@@ -61,8 +69,7 @@ class Reflector<T extends KubeObject> {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        if (this.#mustList) await this.#list(signal);
-        const wasUseful = await this.#watch(signal);
+        const wasUseful = await this.#listAndWatch(signal);
         if (!wasUseful) await this.#pause(signal, this.#delays.next(false).ms);
       } catch (err) {
         if (isAbortOf(err, signal)) return;
@@ -71,6 +78,24 @@ class Reflector<T extends KubeObject> {
         await this.#pause(signal, delay.ms);
       }
     }
+  }
+
+  /** Whether the watch was useful: it lasted, or it delivered an event. */
+  async #listAndWatch(signal: AbortSignal): Promise<boolean> {
+    if (this.#mustList && this.#support.mayTry()) {
+      const initial = new InitialEvents<T>(this.#deps.clock);
+      try {
+        const wasUseful = await this.#watch(signal, initial);
+        // Otherwise the stream ended before its bookmark.
+        if (!this.#mustList) return wasUseful;
+      } catch (err) {
+        if (!this.#mustList || isAbortOf(err, signal) || !this.#support.fallsBack(err)) throw err;
+      } finally {
+        initial.close();
+      }
+    }
+    if (this.#mustList) await this.#list(signal);
+    return await this.#watch(signal);
   }
 
   #report(err: unknown, isExpected: boolean): void {
@@ -113,31 +138,46 @@ class Reflector<T extends KubeObject> {
       version = page.metadata?.resourceVersion ?? '';
       continueToken = page.metadata?.continue || undefined;
     } while (continueToken !== undefined);
+    this.#replace(objects, version);
+  }
+
+  #replace(objects: readonly T[], version: string): void {
     this.#sink.replace(objects);
     this.#version = version;
     this.#mustList = false;
     this.#versionLost = false;
   }
 
-  /** Whether the watch was useful: it lasted, or it delivered an event. */
-  async #watch(signal: AbortSignal): Promise<boolean> {
+  /** With `initial`, the watch begins with the present objects. */
+  async #watch(signal: AbortSignal, initial?: InitialEvents<T>): Promise<boolean> {
     const { client, clock, random = Math.random } = this.#deps;
     const beganMs = clock.monotonic();
     let events = 0;
     const query = {
       ...this.#selectors(),
-      resourceVersion: this.#version,
+      ...(initial === undefined ? { resourceVersion: this.#version } : watchListQuery(this.#knownVersion())),
       allowWatchBookmarks: true,
       timeoutSeconds: Math.round((minWatchMs * (1 + random())) / 1000),
     };
-    for await (const event of client.watch<T>(this.#target.path, query, signal)) {
+    const untilSilent = initial === undefined ? signal : AbortSignal.any([signal, initial.silent]);
+    for await (const event of client.watch<T>(this.#target.path, query, untilSilent)) {
       events++;
       this.#delays.succeeded();
+      if (initial !== undefined && this.#mustList) {
+        const objects = initial.add(event);
+        if (objects !== undefined) this.#replace(objects, event.object.metadata?.resourceVersion ?? '');
+        continue;
+      }
       if (event.type === 'DELETED') this.#sink.remove(event.object);
       else if (event.type !== 'BOOKMARK') this.#sink.upsert(event.object);
       this.#version = event.object.metadata?.resourceVersion ?? this.#version;
     }
     return events > 0 || clock.monotonic() - beganMs >= shortWatchMs;
+  }
+
+  /** The version that a list must not be older than; undefined for the most recent state. */
+  #knownVersion(): string | undefined {
+    return this.#versionLost || this.#version === '0' ? undefined : this.#version;
   }
 
   #selectors(): { fieldSelector?: string; labelSelector?: string } {
@@ -147,13 +187,6 @@ class Reflector<T extends KubeObject> {
       ...(labelSelector === undefined ? {} : { labelSelector }),
     };
   }
-}
-
-/** The server is behind: another one at the same address, or one restored from a backup. */
-function isVersionTooLarge(err: unknown): boolean {
-  if (!(err instanceof KubeletError)) return false;
-  const details = err.details['statusDetails'] as { causes?: readonly { reason?: string }[] } | undefined;
-  return details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false;
 }
 
 /** 0.8 s to 30 s, doubled each time, with jitter of up to 100 %; resets after two minutes without a failure. */

@@ -1,6 +1,6 @@
 import { connect as connectHttp2 } from 'node:http2';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
-import { connect as connectTcp } from 'node:net';
+import { type AddressInfo, connect as connectTcp, createServer } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type KeyPair, TestAuthority } from '../../../test/api-server/pki.ts';
@@ -92,6 +92,31 @@ function ask(listener: HttpListener, path: string, options: RequestOptions = {})
     outgoing.on('error', reject);
     outgoing.end();
   });
+}
+
+/** What the server sends in a handshake of TLS 1.2, in which the accepted issuers are not encrypted. */
+async function handshakeText({ host, port }: HttpListener): Promise<string> {
+  const chunks: Buffer[] = [];
+  const relay = createServer((client) => {
+    const upstream = connectTcp({ host, port });
+    upstream.on('data', (chunk) => chunks.push(chunk));
+    client.pipe(upstream).pipe(client);
+    client.on('close', () => upstream.destroy());
+    upstream.on('error', () => client.destroy());
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  const { port: relayPort } = relay.address() as AddressInfo;
+  await new Promise<void>((resolve, reject) => {
+    const socket = connectTls({ host, port: relayPort, ca: authority.cert, maxVersion: 'TLSv1.2' }, () =>
+      socket.end(),
+    );
+    socket.on('error', reject);
+    socket.on('close', () => resolve());
+  });
+  await new Promise<void>((resolve) => {
+    relay.close(() => resolve());
+  });
+  return Buffer.concat(chunks).toString('latin1');
 }
 
 const by = (pair: KeyPair): RequestOptions => ({ cert: pair.cert, key: pair.key });
@@ -299,6 +324,19 @@ describe('certificate changes', () => {
     shown.changed.push();
     expect(await ask(listener, '/')).toMatchObject({ status: 200 });
     expect(errors).toHaveLength(1);
+  });
+
+  test('names the current client authorities in the handshake', async () => {
+    const [first, second] = ['first-client-ca', 'second-client-ca'];
+    const shown = new PortCertificates();
+    shown.ca = new TestAuthority({ commonName: first }).cert;
+    const listener = await listen(shown);
+    const before = await handshakeText(listener);
+    expect([before.includes(first), before.includes(second)]).toEqual([true, false]);
+    shown.ca = new TestAuthority({ commonName: second }).cert;
+    shown.clientAuthorities.changed.push();
+    const after = await handshakeText(listener);
+    expect([after.includes(first), after.includes(second)]).toEqual([false, true]);
   });
 
   test('stops accepting requests on connections verified by replaced authorities', async () => {

@@ -48,6 +48,7 @@ for (const http2 of [true, false])
         userAgent: 'kubelet/contract',
         limits: { requests: { qps: 0, burst: 0 }, events: { qps: 0, burst: 0 } },
         heartbeatTimeoutMs: 10_000,
+        gates: { ClientsAllowCARotation: true, WatchListClient: true },
       });
       servers.push(server);
       return server.client;

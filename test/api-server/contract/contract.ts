@@ -227,6 +227,42 @@ function watches(context: GetContext): void {
     expect(seen).toEqual(['ADDED present']);
   });
 
+  test('a streamed list begins with the present objects, marks their end, and continues as a watch', async () => {
+    const { admin, signal, path } = context();
+    for (const name of ['streamed-a', 'streamed-b'])
+      await makeConfigMap(context(), name, { streamed: 'yes' });
+    const query = {
+      labelSelector: 'streamed=yes',
+      sendInitialEvents: true,
+      resourceVersionMatch: 'NotOlderThan',
+      allowWatchBookmarks: true,
+    };
+    const seen: string[] = [];
+    let version = '';
+    for await (const { type, object } of admin.watch<ConfigMap>(path('configmaps'), query, signal)) {
+      const { annotations, name, resourceVersion = '' } = object.metadata ?? {};
+      const isEnd = annotations?.['k8s.io/initial-events-end'] === 'true';
+      if (type === 'BOOKMARK' && !isEnd) continue;
+      seen.push(isEnd ? `${type} end` : `${type} ${name}`);
+      if (isEnd) {
+        version = resourceVersion;
+        await admin.patch(path('configmaps', 'streamed-a'), 'merge', { data: { a: '2' } }, { signal });
+      }
+      if (type === 'MODIFIED') break;
+    }
+    expect(seen.slice(0, 2).sort()).toEqual(['ADDED streamed-a', 'ADDED streamed-b']);
+    expect(seen.slice(2)).toEqual(['BOOKMARK end', 'MODIFIED streamed-a']);
+    expect(Number(version)).toBeGreaterThan(0);
+  });
+
+  test('streamed lists need both of their parameters', async () => {
+    const { admin, signal, path } = context();
+    const first = (query: object): Promise<unknown> =>
+      takeEvents(admin.watch(path('configmaps'), { ...query }, signal), 1);
+    expect(await reasonOf(first({ sendInitialEvents: true }))).toBe('Invalid');
+    expect(await reasonOf(first({ resourceVersionMatch: 'NotOlderThan' }))).toBe('Invalid');
+  });
+
   test('an expired version is rejected with 410, unless the server still has it', async () => {
     const { admin, keepsHistory, signal, path } = context();
     const code = await takeEvents(admin.watch(path('configmaps'), { resourceVersion: '1' }, signal), 1).then(

@@ -3,7 +3,7 @@
 import { matchesFields } from '../../../src/api/k8s/field-selector.ts';
 import { parseLabelSelector } from '../../../src/api/k8s/label-selector-text.ts';
 import { matchesLabels } from '../../../src/api/k8s/labels.ts';
-import { ApiError, badRequest, expired } from '../api-error.ts';
+import { ApiError, badRequest, expired, invalid } from '../api-error.ts';
 import type { Call } from '../request.ts';
 import type { ObjectStore } from './object-store.ts';
 import { fieldsOf } from './resources.ts';
@@ -71,6 +71,25 @@ export function checkVersion(text: string, store: ObjectStore): void {
       retryAfterSeconds: 1,
     },
   );
+}
+
+/** Throws if the parameters of a streamed list do not fit together, or the server does not stream lists. */
+export function checkInitialEvents({ query, type }: Call, watchLists: boolean): void {
+  const match = query.get('resourceVersionMatch');
+  const reject = (field: string, why: string): ApiError => invalid(type, '', field, `Forbidden: ${why}`);
+  if (query.get('sendInitialEvents') === null) {
+    if (match === null) return;
+    const why = 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided';
+    throw reject('resourceVersionMatch', why);
+  }
+  if (match !== 'NotOlderThan') {
+    const why = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan';
+    throw reject('resourceVersionMatch', why);
+  }
+  if (!watchLists) {
+    const why = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled';
+    throw reject('sendInitialEvents', why);
+  }
 }
 
 function writeToken(token: Continue): string {

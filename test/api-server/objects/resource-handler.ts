@@ -7,7 +7,7 @@ import { mayAccess } from '../rules/authorize.ts';
 import { boundPod } from '../rules/pod-rules.ts';
 import type { Tokens } from '../tokens.ts';
 import type { ObjectStore } from './object-store.ts';
-import { checkVersion, listPage, selectorOf } from './reads.ts';
+import { checkInitialEvents, checkVersion, listPage, selectorOf } from './reads.ts';
 import { apiVersionOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
 import { tableOf, wantsTable } from './tables.ts';
@@ -23,6 +23,8 @@ interface ResourceHandlerDeps {
   readonly grants: ReadonlySet<string>;
   readonly watches: Set<WatchStream>;
   readonly bookmarkMs: number;
+  /** The gate WatchList of the server. */
+  readonly watchLists: boolean;
 }
 
 const json = { 'content-type': 'application/json' } as const;
@@ -67,6 +69,7 @@ export class ResourceHandler {
     const { store, clock, watches, bookmarkMs } = this.#deps;
     const seconds = Number(call.query.get('timeoutSeconds') ?? longestWatchSeconds);
     const resourceVersion = call.query.get('resourceVersion') ?? '';
+    checkInitialEvents(call, this.#deps.watchLists);
     checkVersion(resourceVersion, store);
     const stream = new WatchStream(store, clock, {
       type: call.type,

@@ -47,7 +47,8 @@ export class WatchStream {
     const fromNow = resourceVersion === '' || resourceVersion === '0' || sendInitialEvents;
     if (fromNow) {
       this.#sendAll();
-      if (sendInitialEvents) this.#bookmark({ 'k8s.io/initial-events-end': 'true' });
+      if (sendInitialEvents && this.#options.bookmarks)
+        this.#bookmark({ 'k8s.io/initial-events-end': 'true' });
     } else for (const change of this.#store.changesSince(Number(resourceVersion))) this.#send(change);
     this.#unsubscribe = this.#store.subscribe((change) => this.#send(change));
     this.#timers.push(this.#clock.setTimer(timeoutMs, () => this.end()));

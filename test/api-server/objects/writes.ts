@@ -20,6 +20,7 @@ import { restrictNode } from '../rules/node-restriction.ts';
 import { checkPodCertificateStatus, preparePodCertificateRequest } from '../rules/pod-certificate-rules.ts';
 import { resizeWrite } from '../rules/pod-resize.ts';
 import { podDeletionGrace, preparePod } from '../rules/pod-rules.ts';
+import { withoutLaterFields } from '../rules/release-fields.ts';
 import type { ObjectStore } from './object-store.ts';
 import { jsonPatch, mergePatch, strategicMergePatch } from './patches.ts';
 import { apiVersionOf, resourceOf } from './resources.ts';
@@ -31,6 +32,8 @@ interface WritesDeps {
   readonly random: () => number;
   /** Whether pods get the volume with their service account's token. */
   readonly automount: boolean;
+  /** The minor release that the server acts as. */
+  readonly minor: number;
 }
 
 export interface DeleteBody {
@@ -147,7 +150,8 @@ export class Writes {
         `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
       );
     }
-    return { ...given, apiVersion, kind: type.kind, metadata };
+    const object = { ...given, apiVersion, kind: type.kind, metadata };
+    return withoutLaterFields(type.plural, object, this.#deps.minor);
   }
 
   #checkNamespace({ type, namespace }: Target, name: string): void {

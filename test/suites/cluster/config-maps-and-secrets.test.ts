@@ -66,8 +66,8 @@ test('a pod gets its objects by requests that a node may make, and watches end w
   expect(content(world, uid, 'projected/token', 'token')?.split('.')).toHaveLength(3);
   expect(world.requestCount('create serviceaccounts/token default/default')).toBe(1);
   expect([
-    world.requestCount('list configmaps default/conf'),
-    world.requestCount('list secrets default/cred'),
+    world.requestCount('watch configmaps default/conf'),
+    world.requestCount('watch secrets default/cred'),
   ]).toEqual([1, 1]);
   expect(watched(world)).toEqual(['configmaps', 'secrets']);
   expect(world.forbidden()).toEqual([]);

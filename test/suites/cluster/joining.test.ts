@@ -9,6 +9,7 @@ import { realClock } from '../../../src/base/clock.ts';
 import { startComponent } from '../../../src/base/component.ts';
 import { silentLogger } from '../../../src/base/log/log.ts';
 import { Metrics } from '../../../src/base/metrics.ts';
+import { defaultGates } from '../../../src/config/gates/feature-gates.ts';
 import { legacyConfiguration } from '../../../src/config/load/complete.ts';
 import { defaultsOf } from '../../../src/config/schema.ts';
 import { kubeletFlags } from '../../../src/config/table/kubelet-flags.ts';
@@ -47,6 +48,7 @@ async function world(certificates: CertificateOptions = {}) {
     const open = await loadCluster({
       config,
       flags,
+      gates: defaultGates,
       version: 'v1',
       nodeName: 'n',
       clock: realClock,
