@@ -1,6 +1,7 @@
 // Admission of pods, and of the resizes of admitted pods.
 
 import type { EventSink } from '../api/ports/events.ts';
+import { nodeApi } from '../edge/apiserver/resource-clients.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
 import { Admission } from '../pods/admission/admission.ts';
@@ -11,10 +12,12 @@ import type { ResizeRules } from '../resources/allocation/decide-resize.ts';
 import type { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
 import { PodResizes } from '../resources/allocation/pod-resizes.ts';
 import type { TopologyManager } from '../resources/topology/topology-manager.ts';
+import type { ClusterApi } from './cluster-api.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';
 
 interface AdmissionRooms {
+  readonly api: ClusterApi | undefined;
   readonly stores: SharedStores;
   readonly active: ActivePods;
   readonly budget: NodeBudget;
@@ -30,12 +33,13 @@ type AdmissionInput = Pick<
 
 export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms): Admission {
   const { config, edges, flags, gates, log, nodeName } = input;
-  const { active, budget, events, metrics, stores, topology } = rooms;
+  const { active, api, budget, events, metrics, stores, topology } = rooms;
   return new Admission({
     active,
     observed: stores.observed,
     node: new NodeView({
       ownNode: stores.ownNode,
+      fetch: api && nodeApi(api.client, nodeName).get,
       budget,
       nodeName,
       architecture: edges.nodeHost.architecture(),

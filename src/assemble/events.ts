@@ -1,19 +1,14 @@
 // Events about pods and the node.
 import { eventPost } from '../edge/apiserver/resource-clients.ts';
 import { EventRecorder } from '../events/event-recorder.ts';
+import type { OwnNode } from '../node/own-node.ts';
 import type { ClusterApi } from './cluster-api.ts';
 import type { AssembleInput } from './input.ts';
-import type { SharedStores } from './stores.ts';
-
-interface EventsRooms {
-  readonly api: ClusterApi | undefined;
-  readonly ownNode: SharedStores['ownNode'];
-}
 
 /** Without an API server, events are logged and kept in memory, not sent. */
 export function assembleEvents(
   input: Pick<AssembleInput, 'clock' | 'config' | 'log' | 'nodeName' | 'random'>,
-  { api, ownNode }: EventsRooms,
+  { api, ownNode }: { readonly api: ClusterApi | undefined; readonly ownNode: OwnNode },
 ): EventRecorder {
   const { clock, config, log, nodeName, random } = input;
   return new EventRecorder({

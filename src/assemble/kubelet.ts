@@ -125,7 +125,7 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const resizeViews = reportedResizes(allocations, conditions, resources.podCgroups);
   const status = assembleStatus(input, { stores, allocated, reported, resizes: resizeViews, pleg, hostIps });
-  const admission = assembleAdmission(input, { stores, active, budget, topology, metrics, events });
+  const admission = assembleAdmission(input, { api, stores, active, budget, topology, metrics, events });
   const resizes = assembleResizes(input, {
     stores,
     allocations,
@@ -198,7 +198,7 @@ export function assemble(input: AssembleInput): Kubelet {
       unfinishedHooks,
       volumes.mounts,
     ],
-    sources: { admission, cri, objects, volumes: volumes.manager },
+    sources: { admission, cri, objects, volumes: volumes.manager, ...(api && { apiServer: api }) },
   };
   return { components, stores, wiring, events, explainer, checks, close };
 }

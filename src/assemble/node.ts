@@ -4,7 +4,7 @@ import type { EventSink } from '../api/ports/events.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
 import { kubeletVersion } from '../config/version.ts';
-import { leaseApi, nodeApi, podApi } from '../edge/apiserver/resource-clients.ts';
+import { leaseApi, nodeApi, podApi, readServerVersion } from '../edge/apiserver/resource-clients.ts';
 import { ClusterMetrics } from '../metrics/cluster-metrics.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { NodeFactsGatherer, type NodeFeatureFacts } from '../node/gather-node-facts.ts';
@@ -14,6 +14,7 @@ import { NodeStatusLoop } from '../node/node-status-loop.ts';
 import { NodeWatch } from '../node/node-watch.ts';
 import { RuntimeState } from '../node/runtime-state.ts';
 import { startingEvent } from '../node/starting-event.ts';
+import { VersionCheck } from '../node/version-check.ts';
 import type { Pleg } from '../pleg/pleg.ts';
 import { MirrorPods } from '../pods/mirror-pods.ts';
 import { ApiSource } from '../sources/api-source.ts';
@@ -131,10 +132,17 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
     clock,
     log: log.with({ component: 'sources' }),
   });
+  const versions = new VersionCheck({
+    read: (signal) => readServerVersion(client, signal),
+    kubeletVersion,
+    connected: api.connected,
+    clock,
+    log: nodeLog,
+  });
   return {
     lease,
     first: [lease, new NodeWatch({ follow, nodeName, own: ownNode }), pusher],
-    components: [metrics.follow(ownNode), runtime, startingEvent(events), status, mirrors],
+    components: [metrics.follow(ownNode), runtime, startingEvent(events), status, mirrors, versions],
     source,
   };
 }

@@ -21,10 +21,10 @@ interface SourcesRooms {
 const mostPodDirectories = 10_000;
 
 export function assembleSources(
-  input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'log' | 'nodeName'>,
+  input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'nodeName'>,
   { desired, observed, pleg }: SourcesRooms,
 ): readonly Component[] {
-  const { clock, config, edges, flags, nodeName } = input;
+  const { clock, config, edges, flags, gates, nodeName } = input;
   const { staticPodPath: path, staticPodURL: url, staticPodURLHeader: headers } = config;
   const log = input.log.with({ component: 'sources' });
   const shared = {
@@ -37,7 +37,7 @@ export function assembleSources(
       clock,
       log,
     }),
-    staticPods: { nodeName },
+    staticPods: { nodeName, strictIps: gates.StrictIPCIDRValidation },
     publish: desired.set.bind(desired),
     clock,
     log,

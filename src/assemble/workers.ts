@@ -2,9 +2,11 @@
 import type { EventSink } from '../api/ports/events.ts';
 import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
+import { declaredFeatures } from '../node/declared-features.ts';
 import type { Pleg } from '../pleg/pleg.ts';
 import type { Admission } from '../pods/admission/admission.ts';
 import { rejectPod } from '../pods/pod-rejection.ts';
+import { UpdateChecks } from '../pods/update-checks.ts';
 import type { PodResizes } from '../resources/allocation/pod-resizes.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import { Housekeeping } from '../workers/housekeeping.ts';
@@ -42,12 +44,20 @@ export function assembleWorkers(
   const metrics = rooms.metrics.work;
   const { allowedUnsafeSysctls } = config;
   const { appArmor = false, kernelRelease = '' } = machine;
+  const declared = declaredFeatures(gates);
   const workers = new PodWorkers({
     stores: { desired: allocated, observed, lifecycles, probes, unfinishedHooks, volumes, kills, inSync },
     pleg,
     runtime,
     policy: {
-      refusePod: (pod) => rejectPod(pod, { gates, allowedUnsafeSysctls, appArmor, kernelRelease }),
+      refusePod: (pod) =>
+        rejectPod(pod, {
+          gates,
+          declaredFeatures: declared,
+          allowedUnsafeSysctls,
+          appArmor,
+          kernelRelease,
+        }),
       admit: (pod, signal) => admission.admit(pod, signal),
     },
     resizes,
@@ -65,5 +75,11 @@ export function assembleWorkers(
     everyMs: housekeepingMs,
   });
   const trimmer = new MemoryTrimmer({ desired: allocated, trim: edges.trimMemory, clock });
-  return [workers, housekeeping, trimmer];
+  const updates = new UpdateChecks({
+    desired: rooms.stores.desired,
+    declared,
+    events,
+    log: log.with({ component: 'pods' }),
+  });
+  return [updates, workers, housekeeping, trimmer];
 }

@@ -86,7 +86,7 @@ async function runKubelet(run: Run): Promise<number> {
   const machine = await readMachine();
   const hierarchies = await findHierarchiesIfAny(log);
   const steps = startupSteps({
-    settings: startupSettings(outcome),
+    settings: startupSettings(outcome, machine),
     host: startupHost({ outcome, machine, hierarchies, clock, random, log }),
     onLockContention: () => stop.abort(new Aborted('another process wants the lock file')),
     clock,

@@ -19,8 +19,17 @@ import { loadCluster } from './open-cluster.ts';
 
 const runtimeConfigTimeoutMs = 5_000;
 
-export function startupSettings({ config, flags, gates }: RunOutcome): StartupSettings {
-  return { ...flags, ...config, nodeIp: flags.nodeIP, systemdWatchdog: gates.SystemdWatchdog };
+export function startupSettings(
+  { config, flags, gates }: RunOutcome,
+  machine: Pick<MachineFacts, 'inUserNamespace'>,
+): StartupSettings {
+  return {
+    ...flags,
+    ...config,
+    nodeIp: flags.nodeIP,
+    systemdWatchdog: gates.SystemdWatchdog,
+    ignoreKernelSettings: gates.KubeletInUserNamespace && machine.inUserNamespace === true,
+  };
 }
 
 interface StartupHostInput {

@@ -17,13 +17,11 @@ const objectLimit = 512;
 const eventLimit = 40;
 
 export class EventHistory {
-  /** By UID, or by the name of a node, then by the event's name, in the order in which events last occurred. */
-  readonly #byUid = new LRUCache<string, Map<string, PastEvent>>({ max: objectLimit });
+  /** By the pod's UID or the node's name, then by the event's name, in the order in which events last occurred. */
+  readonly #byKey = new LRUCache<string, Map<string, PastEvent>>({ max: objectLimit });
 
-  put(event: Event): void {
-    const { kind, name: objectName, uid: objectUid } = event.involvedObject;
-    const uid = (kind === 'Node' ? objectName : objectUid) ?? '';
-    const events = this.#byUid.get(uid) ?? new Map<string, PastEvent>();
+  put(key: string, event: Event): void {
+    const events = this.#byKey.get(key) ?? new Map<string, PastEvent>();
     const name = event.metadata.name ?? '';
     events.delete(name);
     events.set(name, pastEvent(event));
@@ -31,12 +29,12 @@ export class EventHistory {
       if (events.size <= eventLimit) break;
       events.delete(oldest);
     }
-    this.#byUid.set(uid, events);
+    this.#byKey.set(key, events);
   }
 
   /** In the order in which they last occurred. */
-  recent(uid: string): readonly PastEvent[] {
-    return [...(this.#byUid.peek(uid)?.values() ?? [])];
+  recent(key: string): readonly PastEvent[] {
+    return [...(this.#byKey.peek(key)?.values() ?? [])];
   }
 }
 

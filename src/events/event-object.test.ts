@@ -57,8 +57,8 @@ describe('makeEvent', () => {
     const object = nodeReference('n', undefined);
     const text = { type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' } as const;
     const event = makeEvent({ object, text, nodeName: 'n', nowMs: 0, unixNanos: nanos });
-    expect(object).toEqual({ kind: 'Node', apiVersion: 'v1', name: 'n' });
-    expect(nodeReference('n', 'u1')).toEqual({ ...object, uid: 'u1' });
+    expect(object).toEqual({ kind: 'Node', apiVersion: 'v1', name: 'n', uid: 'n' });
+    expect(nodeReference('n', 'uid-n')).toEqual({ kind: 'Node', apiVersion: 'v1', name: 'n', uid: 'uid-n' });
     expect(event.metadata.namespace).toBe('default');
   });
 });

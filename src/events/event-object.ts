@@ -23,9 +23,12 @@ export function podReference(pod: Pod, fieldPath: string | undefined): ObjectRef
   };
 }
 
-/** `uid`: undefined until the Node object is known. */
+/**
+ * differs from upstream: while the UID is unknown, the node's name takes its place instead of none. `kubectl describe node`
+ * selects events by both.
+ */
 export function nodeReference(nodeName: string, uid: string | undefined): ObjectReference {
-  return { kind: 'Node', apiVersion: 'v1', name: nodeName, ...(uid === undefined ? {} : { uid }) };
+  return { kind: 'Node', apiVersion: 'v1', name: nodeName, uid: uid ?? nodeName };
 }
 
 /** Leaves room for the hexadecimal time in the 253 characters of a name. */

@@ -52,7 +52,7 @@ function setUp(options: { alone?: boolean; qps?: number; burst?: number } = {}) 
   const clock = new FakeClock();
   const post = new FakePost(clock);
   const log: string[] = [];
-  const node: { uid?: string } = {};
+  const node: { uid: string | undefined } = { uid: undefined };
   const recorder = new EventRecorder({
     post: options.alone ? undefined : post,
     nodeName: 'n',
@@ -239,18 +239,17 @@ describe('EventRecorder', () => {
   });
 });
 
-test('events about the node carry the UID of the Node object once it is known', async () => {
+test('events of the node carry its UID once it is known', async () => {
   const { clock, node, post, recorder } = await running();
-  const about = async (message: string) => {
-    recorder.node({ type: 'Normal', reason: 'R', message });
-    await clock.settle();
-    return [...post.events.values()].find((each) => each.message === message)?.involvedObject;
-  };
-  const reference = { kind: 'Node', apiVersion: 'v1', name: 'n' };
-  expect(await about('first')).toEqual(reference);
-  node.uid = 'u1';
-  expect(await about('second')).toEqual({ ...reference, uid: 'u1' });
-  expect(recorder.recent('n').map(({ message }) => message)).toEqual(['first', 'second']);
+  recorder.node({ type: 'Normal', reason: 'Starting', message: 'early' });
+  node.uid = 'uid-n';
+  recorder.node({ type: 'Normal', reason: 'NodeReady', message: 'late' });
+  await clock.settle();
+  expect([...post.events.values()].map(({ involvedObject }) => involvedObject)).toEqual([
+    { kind: 'Node', apiVersion: 'v1', name: 'n', uid: 'n' },
+    { kind: 'Node', apiVersion: 'v1', name: 'n', uid: 'uid-n' },
+  ]);
+  expect(recorder.recent('n').map(({ message }) => message)).toEqual(['early', 'late']);
 });
 
 describe('EventRecorder.recent', () => {

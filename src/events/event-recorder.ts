@@ -52,11 +52,12 @@ export class EventRecorder implements EventSink, Component {
   }
 
   pod(pod: Pod, event: EventText, fieldPath?: string): void {
-    this.#record(podReference(pod, fieldPath), event);
+    this.#record(podReference(pod, fieldPath), event, pod.metadata?.uid ?? '');
   }
 
   node(event: EventText): void {
-    this.#record(nodeReference(this.#deps.nodeName, this.#deps.nodeUid()), event);
+    const { nodeName, nodeUid } = this.#deps;
+    this.#record(nodeReference(nodeName, nodeUid()), event, nodeName);
   }
 
   /** The last events of a pod, oldest first; those of the node under its name. */
@@ -80,12 +81,12 @@ export class EventRecorder implements EventSink, Component {
     timer.cancel();
   }
 
-  #record(object: ObjectReference, text: EventText): void {
+  #record(object: ObjectReference, text: EventText, historyKey: string): void {
     const { clock, nodeName } = this.#deps;
     const event = makeEvent({ object, text, nodeName, nowMs: clock.now(), unixNanos: this.#nextNanos() });
     this.#log(event);
     const correlated = this.#correlator.correlate(event);
-    this.#history.put(correlated.event);
+    this.#history.put(historyKey, correlated.event);
     if (!correlated.spam) this.#sender?.add(correlated);
   }
 

@@ -87,6 +87,7 @@ test('generates the recorded object for a new node', () => {
         machineID: '3d1219c7c4c5404aaa1f6d2a48adfda4',
         operatingSystem: 'linux',
         osImage: 'Debian GNU/Linux 12 (bookworm)',
+        runningInUserNamespace: false,
         systemUUID: '3d1219c7c4c5404aaa1f6d2a48adfda4',
       },
     },
@@ -421,4 +422,13 @@ describe('nodeStatusPatch', () => {
       metadata: { labels: { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' } },
     });
   });
+});
+
+test('reports whether it runs in a user namespace, unless the gate is off', () => {
+  const report = (reportsUserNamespace: boolean, inUserNamespace: boolean): boolean | undefined => {
+    const found = facts({ identity: { ...facts().identity, inUserNamespace } });
+    const { node } = generateInitialNode(settings({ reportsUserNamespace }), found, 0);
+    return node.status?.nodeInfo?.runningInUserNamespace;
+  };
+  expect([report(true, true), report(true, false), report(false, true)]).toEqual([true, false, undefined]);
 });

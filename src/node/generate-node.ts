@@ -128,6 +128,7 @@ function systemInfo(settings: NodeSettings, { identity, runtime }: NodeFacts): N
     operatingSystem: settings.operatingSystem,
     architecture: settings.architecture,
     ...(identity.swapBytes === 0 ? {} : { swap: { capacity: identity.swapBytes } }),
+    ...(settings.reportsUserNamespace ? { runningInUserNamespace: identity.inUserNamespace } : {}),
   };
 }
 

@@ -10,6 +10,8 @@ export interface NodeIdentity {
   readonly osImage: string;
   /** 0 without swap. */
   readonly swapBytes: number;
+  /** Whether the kubelet runs in a user namespace other than the initial one. */
+  readonly inUserNamespace: boolean;
 }
 
 /** The node's addresses as its host reports them. */

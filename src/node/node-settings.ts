@@ -29,6 +29,10 @@ export interface NodeSettings {
   readonly localStorageIsolation: boolean;
   /** Sorted by name. */
   readonly declaredFeatures: readonly string[];
+  /** Whether the node reports that it runs in a user namespace. */
+  readonly reportsUserNamespace: boolean;
+  /** Whether a forbidden registration fails, instead of adopting a Node object that exists. */
+  readonly getsOnExistsOnly: boolean;
 }
 
 interface NodeSettingsInput {
@@ -53,7 +57,9 @@ interface NodeSettingsInput {
   readonly nodeIps: readonly string[];
   readonly architecture: string;
   readonly kubeletVersion: string;
-  readonly gates: Readonly<Record<DeclarableFeature, boolean>>;
+  readonly gates: Readonly<
+    Record<DeclarableFeature | 'KubeletInUserNamespace' | 'KubeletRegistrationGetOnExistsOnly', boolean>
+  >;
 }
 
 export function nodeSettings(input: NodeSettingsInput): NodeSettings {
@@ -82,5 +88,7 @@ export function nodeSettings(input: NodeSettingsInput): NodeSettings {
     maxImages: config.nodeStatusMaxImages,
     localStorageIsolation: config.localStorageCapacityIsolation,
     declaredFeatures: declaredFeatures(gates),
+    reportsUserNamespace: gates.KubeletInUserNamespace,
+    getsOnExistsOnly: gates.KubeletRegistrationGetOnExistsOnly,
   };
 }

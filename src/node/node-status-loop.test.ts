@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Node } from '../api/k8s/types.ts';
 import type { EventText } from '../api/ports/events.ts';
 import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
@@ -11,7 +12,12 @@ import { NodeStatusLoop } from './node-status-loop.ts';
 import { OwnNode } from './own-node.ts';
 
 async function world(
-  options: { api?: FakeNodeApi; registerNode?: boolean; found?: Partial<NodeFacts> } = {},
+  options: {
+    api?: FakeNodeApi;
+    registerNode?: boolean;
+    getsOnExistsOnly?: boolean;
+    found?: Partial<NodeFacts>;
+  } = {},
 ) {
   const clock = new FakeClock();
   const api = options.api ?? new FakeNodeApi();
@@ -23,7 +29,10 @@ async function world(
     api,
     own,
     facts: { gather: async () => facts(state.found), changed: runtimeChanged },
-    settings: settings({ registerNode: options.registerNode ?? true }),
+    settings: settings({
+      registerNode: options.registerNode ?? true,
+      getsOnExistsOnly: options.getsOnExistsOnly ?? false,
+    }),
     timing: { updateMs: 10_000, reportMs: 300_000, random: () => 0.5 },
     report: {
       events: { node: (event) => void events.push(event) },
@@ -65,6 +74,50 @@ test('reports Ready at once, not at the next period', async () => {
   expect(api.patches).toHaveLength(1);
   expect(reasons()).toContain('NodeReady');
   expect(api.node?.status?.conditions?.at(-1)).toMatchObject({ status: 'True', reason: 'KubeletReady' });
+});
+
+const forbidden = new KubeletError('forbidden', 'Forbidden', 'nodes is forbidden', {
+  details: { code: 403 },
+});
+
+test('adopts a node that exists if creating one is forbidden', async () => {
+  const api = new FakeNodeApi();
+  await api.create({ metadata: { name: 'node1' } });
+  api.calls.length = 0;
+  api.createFault = forbidden;
+  await world({ api });
+  expect(api.calls.slice(0, 2)).toEqual(['create node', 'get node']);
+  expect(api.patches.length).toBeGreaterThan(0);
+});
+
+test('does not adopt it with KubeletRegistrationGetOnExistsOnly', async () => {
+  const api = new FakeNodeApi();
+  await api.create({ metadata: { name: 'node1' } });
+  api.calls.length = 0;
+  api.createFault = forbidden;
+  const { clock } = await world({ api, getsOnExistsOnly: true });
+  await clock.advance(30_000);
+  expect(new Set(api.calls)).toEqual(new Set(['create node']));
+});
+
+test('does not write again and again what the API server drops', async () => {
+  const api = new FakeNodeApi();
+  api.drop = (node) => {
+    const { runningInUserNamespace: _unknown, ...nodeInfo } = node.status?.nodeInfo ?? {};
+    return { ...node, status: { ...node.status, nodeInfo } } as Node;
+  };
+  const { clock, loop, own, state } = await world({ api });
+  const writes = (): number => api.patches.length;
+  await clock.advance(290_000);
+  expect(writes()).toBe(0);
+  own.replace(api.node === undefined ? [] : [api.node]);
+  await clock.advance(290_000);
+  const periodic = writes();
+  expect(periodic).toBeLessThanOrEqual(2);
+  state.found = { problems: ['down'] };
+  loop.poke();
+  await clock.settle();
+  expect(writes()).toBe(periodic + 1);
 });
 
 test('retries registration with backoff until the API server is reachable', async () => {

@@ -63,6 +63,8 @@ export class NodeStatusLoop implements Component {
   #registered = false;
   /** The API server's response to the last write; the watch may not have it yet. */
   #written: Node | undefined;
+  /** The node as generated for the last write. An API server of an earlier release drops fields from it. */
+  #sent: Node | undefined;
   #reportedAtMs: number | undefined;
   #reportDelayMs = 0;
   #wasUnschedulable = false;
@@ -129,15 +131,23 @@ export class NodeStatusLoop implements Component {
     log.v(1).info('Attempting to register node', { node: settings.nodeName });
     try {
       this.#written = await api.create(initial.node, signal);
+      this.#sent = initial.node;
       this.#reportedAtMs = clock.monotonic();
       for (const event of initial.events) this.#emit(event);
     } catch (err) {
-      if (!(err instanceof KubeletError) || err.reason !== 'AlreadyExists') throw err;
+      if (!this.#mayExist(err)) throw err;
       await this.#reconcile(initial.node, facts.resources.resetExtendedResources?.() ?? false, signal);
     }
     this.#registered = true;
     this.#lastFailure = '';
     log.info('Successfully registered node', { node: settings.nodeName });
+  }
+
+  /** As upstream, a forbidden creation does not mean that another party has not created the node. */
+  #mayExist(err: unknown): boolean {
+    if (!(err instanceof KubeletError)) return false;
+    if (err.reason === 'AlreadyExists') return true;
+    return err.kind === 'forbidden' && err.details['code'] === 403 && !this.#deps.settings.getsOnExistsOnly;
   }
 
   async #reconcile(initial: Node, resetExtended: boolean, signal: AbortSignal): Promise<void> {
@@ -172,15 +182,22 @@ export class NodeStatusLoop implements Component {
     const before = attempt > 0 || cached === undefined ? await api.get(signal) : cached;
     const generated = generateNode(before, settings, await this.#gather(signal), clock.now());
     for (const problem of generated.problems) log.error('Failed to set some node status fields', { problem });
-    const changed = nodeHasChanged(before, generated.node);
+    const changed = nodeHasChanged(before, generated.node) && !this.#wasSent(before, generated.node);
     if (!changed && !this.#isReportDue()) return;
     this.#planReport(changed);
     const patch = nodeStatusPatch(before, generated.node);
     const written = patch === undefined ? before : await api.patchStatus(patch, signal);
     this.#written = written;
+    this.#sent = generated.node;
     this.#reportedAtMs = clock.monotonic();
     for (const event of generated.events) this.#emit(event);
     if (isNodeReady(written) && !isNodeReady(before)) log.info('Node is ready');
+  }
+
+  /** Whether this node was already sent, and the API server still has what it made of it: sending it again changes nothing. */
+  #wasSent(before: Node, generated: Node): boolean {
+    if (this.#sent === undefined || this.#written === undefined) return false;
+    return !nodeHasChanged(this.#written, before) && !nodeHasChanged(this.#sent, generated);
   }
 
   async #gather(signal: AbortSignal): Promise<NodeFacts> {

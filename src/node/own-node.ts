@@ -18,13 +18,12 @@ export class OwnNode implements WatchSink<Node>, Store {
     return this.#node;
   }
 
-  /** Whether the node has been listed once, even if it does not exist. */
+  /** Whether the node has been seen once, even if it was deleted since. */
   hasSynced(): boolean {
     return this.#synced;
   }
 
   replace(nodes: readonly Node[]): void {
-    this.#synced = true;
     this.#set(nodes[0]);
   }
 
@@ -38,6 +37,7 @@ export class OwnNode implements WatchSink<Node>, Store {
 
   #set(node: Node | undefined): void {
     this.#node = node;
+    if (node !== undefined) this.#synced = true;
     this.changed.push();
   }
 }

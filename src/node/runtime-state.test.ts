@@ -26,7 +26,8 @@ async function world() {
       },
       runtimeHandlers: [
         { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
-        { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
+        { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: true } },
+        { name: 'kata', features: undefined },
       ],
       features: { supplementalGroupsPolicy: true },
     });
@@ -65,13 +66,15 @@ test('is not ready before the first response', async () => {
   ]);
 });
 
-test('becomes ready and reports handlers, sorted by name, and features on a response', async () => {
+test('becomes ready and reports handlers and features on a response', async () => {
   const { runtime, start, state } = await world();
   await start();
   expect(runtime.problems()).toEqual([]);
   expect(state.turns).toBe(1);
+  // Sorted by name.
   expect(runtime.handlers).toEqual([
-    { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
+    { name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: true } },
+    { name: 'kata', features: { recursiveReadOnlyMounts: false, userNamespaces: false } },
     { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
   ]);
   expect(runtime.features).toEqual({ supplementalGroupsPolicy: true });

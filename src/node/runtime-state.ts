@@ -118,16 +118,16 @@ export class RuntimeState implements Component {
       network === undefined ? undefined : `container runtime network not ready: ${network}`;
     this.#runtimeProblem = runtime === undefined ? undefined : `container runtime not ready: ${runtime}`;
     if (runtime !== undefined) return;
-    // Sorted: runtimes report them in random order, which would change the Node object.
     this.#handlers = response.runtimeHandlers
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
       .map(({ name, features }) => ({
         name,
         features: {
           recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
           userNamespaces: features?.userNamespaces ?? false,
         },
-      }));
+      }))
+      // A runtime may report them in another order each time.
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     this.#features =
       response.features === undefined
         ? undefined

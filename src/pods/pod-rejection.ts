@@ -3,6 +3,7 @@
 // Upstream: the admit handlers of pkg/kubelet/kubelet.go (sysctl, AppArmor, features).
 import type { Pod } from '../api/k8s/types.ts';
 import { appArmorRejection, podLevelRejection, sysctlRejection } from './admission/node-security.ts';
+import { featureRejection } from './admission/required-features.ts';
 import { rejectUnsupported, type UnsupportedGates } from './unsupported-fields.ts';
 
 interface RejectionSettings {
@@ -11,6 +12,8 @@ interface RejectionSettings {
     readonly ImageVolume: boolean;
     readonly PodLevelResources: boolean;
   };
+  /** The features that the node declares. */
+  readonly declaredFeatures: readonly string[];
   readonly allowedUnsafeSysctls: readonly string[];
   readonly appArmor: boolean;
   readonly kernelRelease: string;
@@ -26,6 +29,7 @@ export function rejectPod(pod: Pod, settings: RejectionSettings): ReturnType<typ
     }) ??
     sysctlRejection(pod, { kernelRelease, allowedUnsafe }) ??
     appArmorRejection(pod, appArmor) ??
-    podLevelRejection(pod, gates.PodLevelResources)
+    podLevelRejection(pod, gates.PodLevelResources) ??
+    featureRejection(pod, settings.declaredFeatures)
   );
 }

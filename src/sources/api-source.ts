@@ -1,5 +1,5 @@
 // Publishes the pods that are bound to this node in the API server. Upstream: pkg/kubelet/config/apiserver.go and the mux of
-// config.go. Invariants: no list before the node has synced, and nothing published before the first list, since no answer does
+// config.go. Invariants: no list before the Node object is known, and nothing published before the first list, since no answer does
 // not mean no pods; the kubelet's own status writes do not publish the pod again.
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
@@ -16,7 +16,7 @@ interface ApiSourceDeps {
   readonly follow: Follow;
   readonly nodeName: string;
   readonly ownNode: {
-    /** Whether the API server has answered for this node once, even if the node does not exist. */
+    /** Whether the Node object has been seen once: admission of pods depends on its labels and taints. */
     hasSynced(): boolean;
     readonly changed: Subscribable<void>;
   };
@@ -41,6 +41,7 @@ const ownConditions: readonly string[] = [
   'PodReadyToStartContainers',
   'PodResizeInProgress',
   'PodResizePending',
+  'AllContainersRestarting',
 ];
 
 export class ApiSource implements Component {

@@ -74,7 +74,7 @@ interface FileSourceDeps {
   readonly log: Logger;
   readonly path: string;
   readonly fileCheckMs: number;
-  readonly staticPods: { readonly nodeName: string };
+  readonly staticPods: { readonly nodeName: string; readonly strictIps?: boolean };
 }
 
 const unusable = 'Failed to process manifest file';

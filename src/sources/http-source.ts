@@ -38,7 +38,7 @@ interface HttpSourceDeps {
   readonly log: Logger;
   readonly endpoint: { readonly url: string; readonly headers: Readonly<Record<string, readonly string[]>> };
   readonly httpCheckMs: number;
-  readonly staticPods: { readonly nodeName: string };
+  readonly staticPods: { readonly nodeName: string; readonly strictIps?: boolean };
 }
 
 const timeoutMs = 10_000;

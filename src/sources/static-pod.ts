@@ -8,7 +8,7 @@ import { referenceFault } from './api-references.ts';
 import { chooseUid, type PodsOnNode } from './choose-uid.ts';
 import { canonicalQuantities } from './decode/canonical-quantities.ts';
 import { defaultPod } from './defaults/pod-defaults.ts';
-import { validatePod } from './validation/validate-pod.ts';
+import { defaultPodValidation, validatePod } from './validation/validate-pod.ts';
 import { violationText } from './validation/violation.ts';
 
 interface HashOrigin {
@@ -31,6 +31,8 @@ export interface StaticPodHashes {
 
 export interface StaticPodOptions extends StaticPodHashes {
   readonly nodeName: string;
+  /** The gate StrictIPCIDRValidation. Default: true. */
+  readonly strictIps?: boolean;
   readonly source: 'file' | 'http';
   /** The path or URL of the manifest, which the UID depends on. */
   readonly origin: string;
@@ -49,7 +51,8 @@ export type StaticPodResult =
 export function buildStaticPod(manifest: Pod, options: StaticPodOptions): StaticPodResult {
   const { pod: identified, adopted } = identify(manifest, options);
   const pod = canonicalQuantities(identified);
-  const violations = validatePod(pod).map(violationText);
+  const { strictIps = true } = options;
+  const violations = validatePod(pod, { ...defaultPodValidation, strictIps }).map(violationText);
   const fault = referenceFault(pod);
   if (fault !== undefined) violations.push(fault);
   return violations.length > 0 ? { ok: false, violations } : { ok: true, pod, adopted };

@@ -26,9 +26,9 @@ function rig(over: Partial<RequirementHost> = {}, values: Readonly<Record<string
   };
   const run = async (
     name: string,
-    settings: { failSwapOn?: boolean; protectKernelDefaults?: boolean } = {},
+    settings: { failSwapOn?: boolean; protectKernelDefaults?: boolean; ignoreKernelSettings?: boolean } = {},
   ) => {
-    const defaults = { failSwapOn: true, protectKernelDefaults: false };
+    const defaults = { failSwapOn: true, protectKernelDefaults: false, ignoreKernelSettings: false };
     const step = requirementSteps({ ...defaults, ...settings }, host, silentLogger).find(
       (each) => each.name === name,
     );
@@ -106,5 +106,16 @@ describe('kernel settings', () => {
     );
     expect((await run('kernel settings')).done).toBe('cannot write vm/overcommit_memory');
     expect(written).toEqual(['kernel/panic']);
+  });
+
+  test('in a user namespace ignores those that cannot be set, but not those that must not differ', async () => {
+    const writeSysctl = async (name: string): Promise<never> => {
+      throw new KubeletError('forbidden', 'EACCES', `cannot write ${name}`);
+    };
+    const { run } = rig({ writeSysctl }, off);
+    const inUserNamespace = { ignoreKernelSettings: true };
+    expect((await run('kernel settings', inUserNamespace)).done).toEqual({});
+    const isProtected = { ...inUserNamespace, protectKernelDefaults: true };
+    expect((await run('kernel settings', isProtected)).done).toContain('invalid kernel flag');
   });
 });

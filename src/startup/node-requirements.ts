@@ -10,6 +10,8 @@ export interface RequirementSettings {
   readonly failSwapOn: boolean;
   /** c protectKernelDefaults */
   readonly protectKernelDefaults: boolean;
+  /** g KubeletInUserNamespace, in a user namespace: kernel settings that cannot be changed are ignored. */
+  readonly ignoreKernelSettings: boolean;
 }
 
 export interface RequirementHost {
@@ -53,10 +55,10 @@ export function requirementSteps(
     { name: 'cgroup controllers', onFailure: 'fail', run: () => checkControllers(host) },
     {
       name: 'kernel settings',
-      setting: 'protectKernelDefaults (--protect-kernel-defailures)',
+      setting: 'protectKernelDefaults (--protect-kernel-defaults)',
       // differs from upstream: a setting that the host does not permit to change is a warning.
       onFailure: isProtected ? 'fail' : 'warn',
-      run: () => enforceKernelSettings(isProtected, host, log),
+      run: () => enforceKernelSettings(settings, host, log),
     },
   ];
 }
@@ -90,7 +92,7 @@ async function checkControllers(host: RequirementHost): Promise<StepResult<never
 }
 
 async function enforceKernelSettings(
-  isProtected: boolean,
+  { ignoreKernelSettings, protectKernelDefaults: isProtected }: RequirementSettings,
   host: RequirementHost,
   log: Logger,
 ): Promise<StepResult<never>> {
@@ -106,7 +108,10 @@ async function enforceKernelSettings(
           `invalid kernel flag: ${name}, expected value: ${expected}, actual value: ${actual}`,
         );
       log.v(2).info('Updating kernel flag', { flag: name, expectedValue: expected, actualValue: actual });
-      await host.writeSysctl(name, `${expected}`);
+      await host.writeSysctl(name, `${expected}`).catch((err: unknown) => {
+        if (!ignoreKernelSettings) throw err;
+        log.v(2).info('Updating kernel flag failed (running in UserNS, ignoring)', { flag: name, err });
+      });
     } catch (err) {
       failures.push(describeError(err));
     }

@@ -1,6 +1,7 @@
 // A client of the double without sockets and rate limits, for tests of features.
 
 import type { Follow } from '../../src/api/ports/api-client.ts';
+import { Channel } from '../../src/base/channel.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { type Logger, silentLogger } from '../../src/base/log/log.ts';
 import { ApiServerClient } from '../../src/edge/apiserver/client.ts';
@@ -13,6 +14,8 @@ interface MemoryClient {
   readonly client: ApiServerClient;
   readonly follow: Follow;
   readonly transport: MemoryTransport;
+  /** Never announced: there is no connection to lose. */
+  readonly connected: Channel<void>;
 }
 
 export function memoryClient(
@@ -38,5 +41,10 @@ export function memoryClient(
       'access-reviews': 10_000,
     },
   });
-  return { client, follow: reflector({ client, clock, log, random: () => 0, watchLists }), transport };
+  return {
+    client,
+    follow: reflector({ client, clock, log, random: () => 0, watchLists }),
+    transport,
+    connected: new Channel<void>(),
+  };
 }

@@ -48,6 +48,7 @@ const fakeHost: NodeHost = {
     kernelVersion: '6.1.0',
     osImage: 'Memory',
     swapBytes: 0,
+    inUserNamespace: false,
   }),
   network: async () => ({
     hostAddresses: ['192.0.2.2'],

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from './ip-address.ts';
+import {
+  isLinkLocal,
+  isLoopback,
+  isMulticast,
+  isUnspecified,
+  parseIp,
+  strictIpProblem,
+} from './ip-address.ts';
 
 const canonical = [
   ['1.2.3.4', '1.2.3.4'],
@@ -101,4 +108,22 @@ describe('kinds of addresses', () => {
       expect(found).toEqual(want);
     });
   }
+});
+
+describe('strictIpProblem', () => {
+  const zeros = 'must not have leading 0s';
+  const mapped = 'must not be an IPv4-mapped IPv6 address';
+  const cases = [
+    ['10.0.0.1', undefined],
+    ['0.0.0.0', undefined],
+    ['010.0.0.1', zeros],
+    ['10.0.0.01', zeros],
+    ['::ffff:1.2.3.4', mapped],
+    ['::ffff:102:304', mapped],
+    ['::ffff:01.2.3.4', zeros],
+    ['fe80::0abc', undefined],
+    ['FE80::', undefined],
+    ['64:ff9b::1.2.3.4', undefined],
+  ] as const;
+  for (const [text, want] of cases) test(text, () => expect(strictIpProblem(text)).toBe(want));
 });

@@ -18,6 +18,15 @@ export function parseIp(text: string): IpAddress | undefined {
     : { family: 6, bytes: plain, text: formatIpv6(plain) };
 }
 
+/** What strict validation has against an address that parseIp accepts: other programs may read it as another address. */
+export function strictIpProblem(text: string): string | undefined {
+  const dotted = text.slice(text.lastIndexOf(':') + 1);
+  if (dotted.includes('.') && dotted.split('.').some((part) => part.length > 1 && part.startsWith('0')))
+    return 'must not have leading 0s';
+  const isMappedIpv4 = text.includes(':') && parseIp(text)?.family === 4;
+  return isMappedIpv4 ? 'must not be an IPv4-mapped IPv6 address' : undefined;
+}
+
 export function isUnspecified({ bytes }: IpAddress): boolean {
   return bytes.every((byte) => byte === 0);
 }

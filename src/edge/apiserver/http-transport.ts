@@ -2,6 +2,7 @@
 // Upstream: client-go/transport. Invariants: new certificates mean new connections; a request is resent only if the
 // server refused it unprocessed (REFUSED_STREAM, GOAWAY) or if it is a GET.
 import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
+import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -30,6 +31,8 @@ const retireMs = 10_000;
 
 export class HttpTransport implements Transport {
   readonly host: string;
+  /** Announced after every new connection. */
+  readonly connected = new Channel<void>();
   readonly #deps: HttpTransportDeps;
   readonly #credentials: Credentials;
   readonly #proxy: URL | undefined;
@@ -132,7 +135,9 @@ export class HttpTransport implements Transport {
   }
 
   async #dial() {
-    return await dial(this.#deps.access, this.#credentials.tls(), this.#proxy);
+    const dialled = await dial(this.#deps.access, this.#credentials.tls(), this.#proxy);
+    this.connected.push();
+    return dialled;
   }
 
   #retireOlder(): void {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { ApiClient, Follow } from '../../api/ports/api-client.ts';
 import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
+import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -37,6 +38,8 @@ interface ClientGates {
 export interface ApiServer {
   readonly client: ApiClient;
   readonly follow: Follow;
+  /** Announced after every new connection. */
+  readonly connected: Subscribable<void>;
   close(): void;
 }
 
@@ -97,6 +100,7 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
   });
   return {
     client,
+    connected: transport.connected,
     follow: reflector({ client, clock, log, watchLists: gates.WatchListClient }),
     close: () => {
       stopListening?.();

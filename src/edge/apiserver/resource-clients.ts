@@ -29,6 +29,11 @@ export function nodeApi(client: ApiClient, nodeName: string) {
   };
 }
 
+/** As the server reports it, unchecked. */
+export function readServerVersion(client: ApiClient, signal: AbortSignal) {
+  return client.get<Readonly<Record<string, unknown>>>('/version', { signal });
+}
+
 export function leaseApi(client: ApiClient, nodeName: string) {
   const leases = apiPath('apis', 'coordination.k8s.io', 'v1', 'namespaces', leaseNamespace, 'leases');
   const path = leases + apiPath(nodeName);

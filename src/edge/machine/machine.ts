@@ -3,6 +3,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { availableParallelism, hostname, networkInterfaces, release, totalmem } from 'node:os';
 import { readMountTable } from '../mount/mount-table.ts';
+import { inUserNamespace } from './user-namespace.ts';
 
 export interface MachineFacts {
   readonly hostname: string;
@@ -23,6 +24,8 @@ export interface MachineFacts {
   readonly kernelRelease?: string;
   /** As the kernel lists them: `0-3,7`. */
   readonly onlineCpus?: string;
+  /** Whether this process runs in a user namespace other than the initial one. */
+  readonly inUserNamespace?: boolean;
 }
 
 export async function readMachine(): Promise<MachineFacts> {
@@ -39,6 +42,7 @@ export async function readMachine(): Promise<MachineFacts> {
     onlineCpus: (await readFile('/sys/devices/system/cpu/online', 'utf8').catch(() => '')).trim(),
     swapController: await swapController(),
     swapBytes: await swapBytes(),
+    inUserNamespace: await inUserNamespace(),
   };
 }
 

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { networkInterfaces, release } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultRouteAddresses } from './machine.ts';
+import { inUserNamespace } from './user-namespace.ts';
 
 interface HostIdentity {
   readonly machineID: string;
@@ -13,6 +14,7 @@ interface HostIdentity {
   readonly kernelVersion: string;
   readonly osImage: string;
   readonly swapBytes: number;
+  readonly inUserNamespace: boolean;
 }
 
 const machineIdFiles = ['/etc/machine-id', '/var/lib/dbus/machine-id'] as const;
@@ -49,6 +51,7 @@ export const nodeHost = {
     kernelVersion: release(),
     osImage: await osImage(),
     swapBytes: await swapBytes(),
+    inUserNamespace: await inUserNamespace(),
   }),
 
   network: async (name: string, resolve: Resolve = resolveName, timeoutMs = lookupTimeoutMs) => ({

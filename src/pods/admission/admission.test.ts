@@ -13,7 +13,9 @@ const signal = new AbortController().signal;
 const requesting = (name: string, cpu: string, over: PodOver = {}): Pod =>
   aPod({ name, containers: [aContainer({ resources: { requests: { cpu } } })], ...over });
 
-function rig(cpu = '2') {
+/** `live`: the labels that the API server has by now, or its failure. */
+function rig(cpu = '2', live?: Record<string, string> | Error) {
+  let fetched = 0;
   const active: Pod[] = [];
   const running = new Set<string>();
   const events: [string, EventText][] = [];
@@ -27,6 +29,15 @@ function rig(cpu = '2') {
         metadata: { name: 'n' },
         status: { allocatable: { cpu, memory: '1Gi', pods: '10' } },
       }),
+      live: async () => {
+        fetched++;
+        if (live instanceof Error) throw live;
+        if (live === undefined) return undefined;
+        return {
+          metadata: { name: 'n', labels: live },
+          status: { allocatable: { cpu, memory: '1Gi', pods: '10' } },
+        };
+      },
     },
     kills: {
       kill: async (uid, kill) => {
@@ -57,7 +68,7 @@ function rig(cpu = '2') {
     active.push(pod);
     return (await admission.admit(pod, signal))?.reason;
   };
-  return { active, admit, events, kills, preempted, running };
+  return { active, admit, events, fetched: () => fetched, kills, preempted, running };
 }
 
 test('counts admitted pods against the next', async () => {
@@ -119,4 +130,26 @@ test('preempts a pod for a critical one, with an event and a condition', async (
     ['large', { type: 'Warning', reason: 'Preempting', message: 'Preempted in order to admit critical pod' }],
   ]);
   expect(preempted).toEqual(['cpu']);
+});
+
+const zoned = (over: PodOver = {}): Pod => requesting('zoned', '1', { nodeSelector: { zone: 'a' }, ...over });
+
+test('reads the node once before it rejects a pod for its labels alone', async () => {
+  const late = rig('2', { zone: 'a' });
+  expect([await late.admit(zoned()), late.fetched()]).toEqual([undefined, 1]);
+  const still = rig('2', { zone: 'b' });
+  expect([await still.admit(zoned()), still.fetched()]).toEqual(['NodeAffinity', 1]);
+});
+
+test('does not read the node if something else speaks against the pod, or nothing does', async () => {
+  const { admit, fetched } = rig('2', { zone: 'a' });
+  expect(await admit(zoned({ nodeName: 'other' }))).toBe('NodeAffinity');
+  expect(await admit(requesting('plain', '1'))).toBeUndefined();
+  expect(await admit(requesting('large', '9', { nodeSelector: { zone: 'a' } }))).toBe('OutOfcpu');
+  expect(fetched()).toBe(0);
+});
+
+test('rejects the pod if the node cannot be read, or there is no API server', async () => {
+  expect(await rig('2', new Error('unreachable')).admit(zoned())).toBe('NodeAffinity');
+  expect(await rig('2').admit(zoned())).toBe('NodeAffinity');
 });

@@ -8,7 +8,7 @@ import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { EventSink } from '../../api/ports/events.ts';
 import type { PodKill } from '../../api/ports/pod-kill.ts';
 import { Channel } from '../../base/channel.ts';
-import { isAbort } from '../../base/errors.ts';
+import { isAbort, isAbortOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { admitPod } from './admit-pod.ts';
 
@@ -17,7 +17,7 @@ interface AdmissionDeps {
   readonly active: { withStatuses(): readonly Pod[] };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   /** The Node object, or a substitute without an API server. */
-  readonly node: { current(): Node };
+  readonly node: { current(): Node; live(signal: AbortSignal): Promise<Node | undefined> };
   /** `kill` resolves when everything of the pod has stopped. */
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   /** Allocates exclusive resources to the pod: CPUs, devices. */
@@ -35,6 +35,9 @@ interface Rejection {
   readonly message: string;
 }
 
+/** `isAffinityOnly`: nothing but the node's labels speaks against the pod. */
+type CheckedRejection = Rejection & { readonly isAffinityOnly?: true };
+
 const preemptionMessage = 'Preempted in order to admit critical pod';
 
 export class Admission {
@@ -49,13 +52,33 @@ export class Admission {
     this.#deps = deps;
   }
 
+  /** A label that was set right before the pod was bound may not have been watched yet: the node is then read once. */
   async admit(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
+    const rejection = await this.#admitOn(pod, () => this.#deps.node.current(), signal);
+    if (rejection?.isAffinityOnly !== true) return rejection;
+    // Beside the other admissions, which must not wait for the API server.
+    const live = await this.#liveNode(pod, signal);
+    return live === undefined ? rejection : await this.#admitOn(pod, () => live, signal);
+  }
+
+  async #admitOn(pod: Pod, node: () => Node, signal: AbortSignal): Promise<CheckedRejection | undefined> {
     return await this.#serialised(signal, async () => {
       const rejection =
-        (await this.#makeRoom(pod, this.#others(pod), signal)) ?? this.#deps.exclusive.admit(pod);
+        (await this.#makeRoom(pod, node(), this.#others(pod), signal)) ?? this.#deps.exclusive.admit(pod);
       if (rejection === undefined) this.#record(pod);
       return rejection;
     });
+  }
+
+  async #liveNode(pod: Pod, signal: AbortSignal): Promise<Node | undefined> {
+    const { node, report } = this.#deps;
+    try {
+      return await node.live(signal);
+    } catch (err) {
+      if (isAbortOf(err, signal)) throw err;
+      report.log.error('Failed to get the node from the API server', { pod: podRef(pod), err });
+      return undefined;
+    }
   }
 
   /** The pod as this process admitted it; undefined if it has not. */
@@ -72,7 +95,7 @@ export class Admission {
         const uid = podUid(each);
         return uid !== own && (this.#admitted.has(uid) || this.#isRunning(uid));
       });
-      return await this.#makeRoom(pod, others, signal);
+      return await this.#makeRoom(pod, this.#deps.node.current(), others, signal);
     });
   }
 
@@ -94,10 +117,18 @@ export class Admission {
     return await turn;
   }
 
-  async #makeRoom(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Rejection | undefined> {
-    const { node, podLevelResources, report } = this.#deps;
-    const decision = admitPod({ pod, others, node: node.current(), podLevelResources });
-    if (!decision.admit) return { reason: decision.reason, message: decision.message };
+  async #makeRoom(
+    pod: Pod,
+    node: Node,
+    others: readonly Pod[],
+    signal: AbortSignal,
+  ): Promise<CheckedRejection | undefined> {
+    const { podLevelResources, report } = this.#deps;
+    const decision = admitPod({ pod, others, node, podLevelResources });
+    if (!decision.admit) {
+      const { admit: _no, ...rejection } = decision;
+      return rejection;
+    }
     for (const other of decision.preempt) {
       await this.#preempt(other, pod);
       signal.throwIfAborted();

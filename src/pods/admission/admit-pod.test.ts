@@ -74,10 +74,11 @@ describe('node constraints', () => {
       },
     },
   });
-  const notHere = no(
+  const mismatch = no(
     'NodeAffinity',
     "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
   );
+  const notHere = { ...mismatch, isAffinityOnly: true };
   const port = (hostPort: number, over: object = {}): PodOver => ({
     containers: [aContainer({ ports: [{ containerPort: 80, hostPort, ...over }] })],
   });
@@ -88,6 +89,12 @@ describe('node constraints', () => {
   const cases: readonly (readonly [string, PodOver, readonly PodOver[], unknown])[] = [
     ['matching node selector', { nodeSelector: { zone: 'a' } }, [], admitted],
     ['mismatching node selector', { nodeSelector: { zone: 'b' } }, [], notHere],
+    [
+      'mismatching node selector, and a port in use',
+      { nodeSelector: { zone: 'b' }, ...port(80) },
+      [port(80)],
+      mismatch,
+    ],
     ['In', affinity({ key: 'zone', operator: 'In', values: ['a', 'b'] }), [], admitted],
     ['In, mismatching', affinity({ key: 'zone', operator: 'In', values: ['b'] }), [], notHere],
     ['NotIn', affinity({ key: 'zone', operator: 'NotIn', values: ['a'] }), [], notHere],

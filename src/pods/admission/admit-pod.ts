@@ -21,9 +21,16 @@ interface AdmissionInput extends RequestOptions {
 
 type Admission =
   | { readonly admit: true; readonly preempt: readonly Pod[]; readonly shortOf?: string }
-  | { readonly admit: false; readonly reason: string; readonly message: string };
+  | {
+      readonly admit: false;
+      readonly reason: string;
+      readonly message: string;
+      /** Nothing but the node's labels speaks against the pod: they may have changed since they were watched. */
+      readonly isAffinityOnly?: true;
+    };
 
 const osLabel = 'kubernetes.io/os';
+const affinity = 'NodeAffinity';
 
 export function admitPod(input: AdmissionInput): Admission {
   const { node, others, pod } = input;
@@ -34,7 +41,10 @@ export function admitPod(input: AdmissionInput): Admission {
   const [shortage] = shortages;
   if (shortage !== undefined && !isCriticalPod(pod)) return { admit: false, ...describeShortage(shortage) };
   const [constraint] = constraints;
-  if (constraint !== undefined) return { admit: false, ...constraint };
+  if (constraint !== undefined) {
+    const isAffinityOnly = shortage === undefined && constraints.every(({ reason }) => reason === affinity);
+    return { admit: false, ...constraint, ...(isAffinityOnly ? { isAffinityOnly } : {}) };
+  }
   if (shortage === undefined) return { admit: true, preempt: [] };
   try {
     return {
@@ -82,7 +92,7 @@ function brokenConstraints(pod: Pod, others: readonly Pod[], node: Node): readon
   const broken: Rejection[] = [];
   const reject = (name: string, why: string): void =>
     void broken.push({ reason: name, message: `Predicate ${name} failed: ${why}` });
-  if (!matchesNode(pod, node)) reject('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
+  if (!matchesNode(pod, node)) reject(affinity, "node(s) didn't match Pod's node affinity/selector");
   if (namesAnotherNode(pod, node)) reject('NodeName', "node(s) didn't match the requested node name");
   if (hasPortConflict(pod, others))
     reject('NodePorts', "node(s) didn't have free ports for the requested pod ports");

@@ -6,6 +6,8 @@ import { formatAmounts, type ResourceAmounts } from '../../api/quantity/resource
 
 interface NodeViewDeps {
   readonly ownNode: { get(): Node | undefined };
+  /** Gets the Node from the API server; undefined on a standalone node. */
+  readonly fetch: ((signal: AbortSignal) => Promise<Node>) | undefined;
   readonly budget: { allocatable(): ResourceAmounts; maxPods(): number };
   readonly nodeName: string;
   /** Go's name of the architecture: amd64. */
@@ -23,8 +25,17 @@ export class NodeView {
 
   /** The API object's allocatable may come from an earlier process, so this process's value takes precedence. */
   current(): Node {
-    const { budget, nodeName, ownNode, taints } = this.#deps;
-    const apiNode = ownNode.get();
+    return this.#view(this.#deps.ownNode.get());
+  }
+
+  /** As the API server has it now; undefined on a standalone node. */
+  async live(signal: AbortSignal): Promise<Node | undefined> {
+    const node = await this.#deps.fetch?.(signal);
+    return node && this.#view(node);
+  }
+
+  #view(apiNode: Node | undefined): Node {
+    const { budget, nodeName, taints } = this.#deps;
     const allocatable = {
       ...apiNode?.status?.allocatable,
       ...formatAmounts(budget.allocatable()),

@@ -54,8 +54,13 @@ runCases([
       ['spec.hostAliases', [{ hostnames: ['a'] }], ['spec.hostAliases[0].ip: Invalid value']],
       [
         'spec.hostAliases',
-        [{ ip: '010.1.1.1', hostnames: ['a.b'] }, { ip: '::ffff:1.2.3.4' }, { ip: 'fe80::' }],
-        [],
+        [{ ip: '010.1.1.1', hostnames: ['a.b'] }, { ip: '::ffff:1.2.3.4' }, { ip: 'FE80::' }],
+        ['spec.hostAliases[0].ip: Invalid value', 'spec.hostAliases[1].ip: Invalid value'],
+      ],
+      [
+        'spec.dnsConfig',
+        { nameservers: ['1.1.01.1', '::ffff:1.2.3.4'] },
+        ['spec.dnsConfig.nameservers[0]: Invalid value', 'spec.dnsConfig.nameservers[1]: Invalid value'],
       ],
       [
         'spec.hostAliases',

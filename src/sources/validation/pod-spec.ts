@@ -1,6 +1,6 @@
 // Validates the pod spec, except for containers and volumes.
 // Upstream: pkg/apis/core/validation (ValidatePodSpec).
-import { parseIp } from '../../api/k8s/ip-address.ts';
+import { parseIp, strictIpProblem } from '../../api/k8s/ip-address.ts';
 import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '../../api/k8s/names.ts';
 import type { PodSpec } from '../../api/k8s/types.ts';
 import { checkOverhead } from './containers/resources.ts';
@@ -14,7 +14,7 @@ const maxSearchBytes = 2048;
 const hostnameBytes = 64;
 const looseSubdomain = /^_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
 
-export function checkSpecFields(v: Violations, spec: PodSpec): void {
+export function checkSpecFields(v: Violations, spec: PodSpec, strictIps: boolean): void {
   if (spec.terminationGracePeriodSeconds === undefined) v.required('spec.terminationGracePeriodSeconds');
   v.requiredWord('spec.restartPolicy', spec.restartPolicy, ['Always', 'OnFailure', 'Never']);
   v.requiredWord('spec.dnsPolicy', spec.dnsPolicy, [
@@ -37,7 +37,7 @@ export function checkSpecFields(v: Violations, spec: PodSpec): void {
     v.requiredWord('spec.preemptionPolicy', spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']);
   checkOverhead(v, 'spec.overhead', spec.overhead);
   checkGates(v, spec);
-  checkHostAliases(v, spec);
+  checkHostAliases(v, spec, strictIps);
 }
 
 function checkGates(v: Violations, spec: PodSpec): void {
@@ -56,16 +56,16 @@ function checkGates(v: Violations, spec: PodSpec): void {
     v.forbidden('spec.nodeName', 'must not be set while there are schedulingGates');
 }
 
-function checkHostAliases(v: Violations, spec: PodSpec): void {
+function checkHostAliases(v: Violations, spec: PodSpec, strictIps: boolean): void {
   for (const [index, { ip, hostnames }] of (spec.hostAliases ?? []).entries()) {
     const at = `spec.hostAliases[${index}]`;
-    for (const detail of isIp(ip ?? '')) v.invalid(`${at}.ip`, ip, detail);
+    for (const detail of isIp(ip ?? '', strictIps)) v.invalid(`${at}.ip`, ip, detail);
     for (const [place, name] of (hostnames ?? []).entries())
       for (const detail of isDns1123Subdomain(name)) v.invalid(`${at}.hostnames[${place}]`, name, detail);
   }
 }
 
-export function checkDns(v: Violations, spec: PodSpec): void {
+export function checkDns(v: Violations, spec: PodSpec, strictIps: boolean): void {
   const config = spec.dnsConfig;
   const path = 'spec.dnsConfig';
   const nameservers = config?.nameservers ?? [];
@@ -76,7 +76,7 @@ export function checkDns(v: Violations, spec: PodSpec): void {
   if (nameservers.length > maxNameservers)
     v.invalid(`${path}.nameservers`, nameservers, `must not have more than ${maxNameservers} name servers`);
   for (const [index, ip] of nameservers.entries())
-    for (const detail of isIp(ip)) v.invalid(`${path}.nameservers[${index}]`, ip, detail);
+    for (const detail of isIp(ip, strictIps)) v.invalid(`${path}.nameservers[${index}]`, ip, detail);
   const searches = config?.searches ?? [];
   if (searches.length > maxSearches)
     v.invalid(`${path}.searches`, searches, `must not have more than ${maxSearches} domains`);
@@ -129,7 +129,9 @@ function checkHostname(v: Violations, spec: PodSpec): void {
   for (const detail of isDns1123Subdomain(name)) v.invalid(field, name, detail);
 }
 
-/** The problem of the address; empty if it is valid. */
-function isIp(text: string): readonly string[] {
-  return parseIp(text) === undefined ? ['must be an IP address, such as 10.9.8.7 or 2001:db8::ffff'] : [];
+/** The problem of the address; empty if it is valid. `isStrict`: the gate StrictIPCIDRValidation. */
+function isIp(text: string, isStrict: boolean): readonly string[] {
+  if (parseIp(text) === undefined) return ['must be an IP address, such as 10.9.8.7 or 2001:db8::ffff'];
+  const problem = isStrict ? strictIpProblem(text) : undefined;
+  return problem === undefined ? [] : [problem];
 }

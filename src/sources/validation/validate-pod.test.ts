@@ -51,7 +51,7 @@ describe('a pod', () => {
 });
 
 describe('gates', () => {
-  const rules = { containerRestartRules: true, seLinuxMount: false };
+  const rules = { ...defaultPodValidation, containerRestartRules: true, seLinuxMount: false };
   const container = (more: object): object => ({
     spec: { containers: [{ name: 'app', image: 'i', ...more }] },
   });
@@ -115,9 +115,17 @@ describe('gates', () => {
   for (const [name, base, want] of cases)
     test(`ContainerRestartRules: ${name}`, () => expect(lines(base, rules)).toEqual(want));
 
+  test('StrictIPCIDRValidation off allows addresses that programs read differently', () => {
+    const base = { spec: { hostAliases: [{ ip: '010.1.1.1', hostnames: ['a'] }] } };
+    expect(lines(base)).toEqual([
+      'spec.hostAliases[0].ip: Invalid value: "010.1.1.1": must not have leading 0s',
+    ]);
+    expect(lines(base, { ...defaultPodValidation, strictIps: false })).toEqual([]);
+  });
+
   test('SELinuxMount allows mounting with a label', () => {
     const base = { spec: { securityContext: { seLinuxChangePolicy: 'MountOption' } } };
     expect(lines(base)).toHaveLength(1);
-    expect(lines(base, { containerRestartRules: false, seLinuxMount: true })).toEqual([]);
+    expect(lines(base, { ...defaultPodValidation, seLinuxMount: true })).toEqual([]);
   });
 });

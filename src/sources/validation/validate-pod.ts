@@ -21,11 +21,14 @@ export interface PodValidationOptions {
   readonly containerRestartRules: boolean;
   /** SELinuxMount. */
   readonly seLinuxMount: boolean;
+  /** StrictIPCIDRValidation. */
+  readonly strictIps: boolean;
 }
 
 export const defaultPodValidation: PodValidationOptions = {
   containerRestartRules: true,
   seLinuxMount: false,
+  strictIps: true,
 };
 
 export function validatePod(
@@ -50,12 +53,12 @@ export function validatePod(
   };
   checkContainers(v, spec, context);
   checkPodResources(v, 'spec.resources', spec);
-  checkSpecFields(v, spec);
+  checkSpecFields(v, spec, options.strictIps);
   checkPodSecurity(v, 'spec.securityContext', spec, options.seLinuxMount);
   checkAffinity(v, 'spec.affinity', spec.affinity);
   checkTolerations(v, 'spec.tolerations', spec.tolerations ?? []);
   checkTopologySpread(v, 'spec.topologySpreadConstraints', spec.topologySpreadConstraints ?? []);
-  checkDns(v, spec);
+  checkDns(v, spec, options.strictIps);
   checkHostNamespaces(v, spec);
   checkHostProcesses(v, spec);
   checkOperatingSystem(v, spec);

@@ -56,11 +56,29 @@ describe('mergePodStatus', () => {
     ]);
   });
 
-  test('keeps the API’s resource claim statuses', () => {
-    const claims = [{ name: 'gpu', resourceClaimName: 'gpu-1' }];
-    expect(
-      merge({ resourceClaimStatuses: claims }, { resourceClaimStatuses: [] }).resourceClaimStatuses,
-    ).toEqual(claims);
+  const foreignFields: PodStatus = {
+    resourceClaimStatuses: [{ name: 'gpu', resourceClaimName: 'gpu-1' }],
+    extendedResourceClaimStatus: { requestMappings: [], resourceClaimName: 'extended-1' },
+    nodeAllocatableResourceClaimStatuses: [{ resourceClaimName: 'cpu-1', containers: ['app'] }],
+    volumeHealth: [{ name: 'data' }],
+    ...({ ofALaterServer: { a: 1 } } as object),
+  };
+  for (const [field, value] of Object.entries(foreignFields))
+    test(`keeps the API’s ${field}, and adds none of its own`, () => {
+      const merged = merge({ [field]: value }, { phase: 'Running', [field]: [] });
+      expect(merged).toEqual({ phase: 'Running', [field]: value });
+    });
+
+  test('adds no field that only others may set', () => {
+    expect(merge({}, { phase: 'Running', resourceClaimStatuses: [{ name: 'x' }] })).toEqual({
+      phase: 'Running',
+    });
+  });
+
+  test('removes what the kubelet no longer reports', () => {
+    expect(merge({ phase: 'Running', podIP: '10.0.0.1' }, { phase: 'Running' })).toEqual({
+      phase: 'Running',
+    });
   });
 
   describe('reports a disruption together with the terminal phase', () => {

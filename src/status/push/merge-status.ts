@@ -8,7 +8,7 @@ import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { apiTime, noTime, present } from '../api-fields.ts';
 import { ownedConditions, sharedCondition, stampCondition, terminalVerdict } from '../conditions.ts';
-import { normalizeStatus } from './normalize-status.ts';
+import { isGenerated, keptFields, normalizeStatus } from './normalize-status.ts';
 
 interface MergeInput {
   readonly pod: Pod;
@@ -40,11 +40,15 @@ export function mergePodStatus(input: MergeInput): PodStatus {
     reason,
     message,
     conditions: clearReady(input, phase, mergeConditions(input, becomesTerminal)),
-    // The kubelet neither owns nor changes these.
-    resourceClaimStatuses: api.resourceClaimStatuses,
-    extendedResourceClaimStatus: api.extendedResourceClaimStatus,
+    ...foreignFields(api),
   });
   return normalizeStatus(input.pod, merged.conditions?.length === 0 ? withoutConditions(merged) : merged);
+}
+
+/** Fields of the API that the kubelet does not generate, even unknown ones of a later API server: a patch must not remove them. */
+function foreignFields(api: PodStatus): Partial<PodStatus> {
+  const absent = Object.fromEntries(keptFields.map((name) => [name, undefined]));
+  return { ...absent, ...Object.fromEntries(Object.entries(api).filter(([name]) => !isGenerated(name))) };
 }
 
 function mergeConditions(

@@ -27,7 +27,22 @@ const statusOrder: readonly (keyof PodStatus)[] = [
   'extendedResourceClaimStatus',
   'allocatedResources',
   'resources',
+  'nodeAllocatableResourceClaimStatuses',
+  'volumeHealth',
 ];
+
+/** Fields that the kubelet neither owns nor changes. */
+export const keptFields: readonly (keyof PodStatus)[] = [
+  'resourceClaimStatuses',
+  'extendedResourceClaimStatus',
+  'nodeAllocatableResourceClaimStatuses',
+  'volumeHealth',
+];
+
+export function isGenerated(field: string): boolean {
+  const name = field as keyof PodStatus;
+  return statusOrder.includes(name) && !keptFields.includes(name);
+}
 
 const containerOrder: readonly (keyof ContainerStatus)[] = [
   'name',

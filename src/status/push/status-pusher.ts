@@ -3,6 +3,7 @@
 // is for; readiness changes and terminal phases go first; an object is deleted once, by UID, after its final status.
 // Upstream: syncBatch, syncPod and canBeDeleted in pkg/kubelet/status/status_manager.go.
 
+import { isDeepStrictEqual } from 'node:util';
 import { mergeKeysOfPod } from '../../api/k8s/generated/merge-keys.ts';
 import { laterObject } from '../../api/k8s/resource-version.ts';
 import { type JsonObject, strategicDiff } from '../../api/k8s/strategic-diff.ts';
@@ -72,15 +73,19 @@ interface PushState {
   deleted?: string;
   /** Monotonic time of the oldest unsent change. */
   sinceMs?: number;
-  /** The last patch and the monotonic time at which it was sent. */
-  patch?: { readonly text: string; readonly atMs: number };
+  /** The last patch, the monotonic time at which it was sent, and how often in a row. */
+  patch?: { readonly text: string; readonly atMs: number; readonly times: number };
 }
 
 const parallelRuns = 1000;
 /** Concurrent API calls. Further ones queue in `#slots`, where urgent ones overtake. */
 const parallelCalls = 10;
-/** Delay before an identical patch is repeated, so that a server that modifies what it is sent causes no storm of patches. */
+/**
+ * Delay before an identical patch is repeated, doubled each time: an API server of an earlier release drops fields that it
+ * does not know, and a webhook may modify what it is sent. differs from upstream: repeated every 10 s there.
+ */
 const repeatDelayMs = 10_000;
+const maxRepeatDelayMs = 10 * 60_000;
 const urgent = 0;
 const ordinary = 1;
 
@@ -172,7 +177,7 @@ export class StatusPusher implements Component {
       state.deleted !== object.metadata?.uid && this.#canBeDeleted(object, lifecycle, observation);
     if (patch === undefined && !canDelete) return undefined;
     const flips = readyOf(object.status) !== readyOf(merged) || isTerminalPhase(merged.phase);
-    return { object, patch, urgent: flips || canDelete };
+    return { object, merged, patch, canDelete, urgent: flips || canDelete };
   }
 
   async #send(uid: PodUid, signal: AbortSignal): Promise<void> {
@@ -188,7 +193,9 @@ export class StatusPusher implements Component {
     const text = JSON.stringify(work.patch);
     const waitMs = this.#repeatDelay(state, text);
     if (waitMs > 0) {
-      this.#queue.addAfter(uid, waitMs);
+      // A field that the server drops does not keep a terminated pod.
+      if (work.canDelete) await this.#delete(uid, work.object, signal);
+      else this.#queue.addAfter(uid, waitMs);
       return;
     }
     try {
@@ -198,13 +205,17 @@ export class StatusPusher implements Component {
       state.mustGet = true;
       throw err;
     }
-    state.patch = { text, atMs: this.#deps.clock.monotonic() };
-    this.#deps.observe?.((state.patch.atMs - (state.sinceMs ?? state.patch.atMs)) / 1000);
+    const nowMs = this.#deps.clock.monotonic();
+    this.#deps.observe?.((nowMs - (state.sinceMs ?? nowMs)) / 1000);
     delete state.sinceMs;
     this.#deps.log
       .v(3)
       .info('Pod status sent', { pod: podRef(work.object), podUID: uid, phase: state.written.status?.phase });
     const rest = this.#pending(uid);
+    // What is left of an unchanged status was dropped by the server: it counts as sent.
+    const isDropped = rest?.patch !== undefined && isDeepStrictEqual(rest.merged, work.merged);
+    const sent = isDropped ? JSON.stringify(rest.patch) : text;
+    state.patch = { text: sent, atMs: nowMs, times: state.patch?.text === sent ? state.patch.times + 1 : 1 };
     if (rest !== undefined && rest.patch === undefined) await this.#delete(uid, rest.object, signal);
     else if (rest !== undefined) this.#queue.add(uid);
   }
@@ -250,7 +261,8 @@ export class StatusPusher implements Component {
   /** Milliseconds to wait before this patch may be sent; 0 or less: now. */
   #repeatDelay(state: PushState, text: string): number {
     if (state.patch?.text !== text) return 0;
-    return state.patch.atMs + repeatDelayMs - this.#deps.clock.monotonic();
+    const delayMs = Math.min(repeatDelayMs * 2 ** (state.patch.times - 1), maxRepeatDelayMs);
+    return state.patch.atMs + delayMs - this.#deps.clock.monotonic();
   }
 
   #stateFor(uid: PodUid): PushState {
