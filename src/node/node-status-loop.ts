@@ -1,6 +1,6 @@
 // Registers the node and keeps its status up to date. A loop with one key and a timer.
 // Invariants: the node is registered once per process, so a deleted node stays deleted until the kubelet restarts; the status
-// is written on a change, and otherwise every reportMs; nothing waits for it: pods run before the node is registered.
+// is written on a change, and otherwise every reportMs; static pods do not wait for it. What the server drops is not sent again.
 // Upstream: registerWithAPIServer, syncNodeStatus and fastNodeStatusUpdate in pkg/kubelet/kubelet_node_status.go.
 
 import { isNodeReady } from '../api/k8s/node-ready.ts';

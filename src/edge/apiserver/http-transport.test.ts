@@ -26,10 +26,13 @@ let directory: string;
 let double: ApiServerDouble;
 let authority: TestAuthority;
 const closers: (() => void | Promise<void>)[] = [];
+/** How many connections the client has announced. */
+let connections: number;
 const signal = new AbortController().signal;
 
 beforeEach(async () => {
   leaks = checkLeaks();
+  connections = 0;
   directory = await mkdtemp(join(tmpdir(), 'apiserver-'));
   double = new ApiServerDouble({ clock: realClock, users: { good: adminUser } });
   authority = new TestAuthority();
@@ -73,6 +76,9 @@ async function clientOf(front: HttpFront, edits: Edits = {}, clock = realClock):
     limits: { requests: { qps: 0, burst: 0 }, events: { qps: 0, burst: 0 } },
     heartbeatTimeoutMs: 5_000,
     gates: { ClientsAllowCARotation: true, WatchListClient: true },
+  });
+  server.connected.subscribe(() => {
+    connections += 1;
   });
   closers.push(() => server.close());
   return server.client;
@@ -286,6 +292,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(await whoAmI(client)).toBe('kubernetes-admin');
     client.closeConnections();
     expect(await whoAmI(client)).toBe('kubernetes-admin');
+    expect(connections).toBe(3);
   });
 
   test('ends a request that is aborted or times out, and keeps the connection', async () => {

@@ -26,7 +26,8 @@ export async function* readLines(
   for await (const chunk of body) {
     let from = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
-      const line = Buffer.concat([...partial, chunk.subarray(from, end)]).toString('utf8');
+      const last = chunk.subarray(from, end);
+      const line = partial.length === 0 ? textOf(last) : Buffer.concat([...partial, last]).toString('utf8');
       partial = [];
       partialBytes = 0;
       from = end + 1;
@@ -37,4 +38,9 @@ export async function* readLines(
     partialBytes += chunk.length - from;
     if (partialBytes > limitBytes) throw tooLarge(limitBytes);
   }
+}
+
+/** Without a copy of the bytes. */
+function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
 }

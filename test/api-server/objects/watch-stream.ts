@@ -69,11 +69,12 @@ export class WatchStream {
     this.end();
   }
 
+  /** One or more whole lines at a time. */
   async *lines(): AsyncGenerator<string> {
     try {
       while (true) {
-        const line = this.#lines.shift();
-        if (line !== undefined) yield line;
+        // A server flushes when no further event is queued.
+        if (this.#lines.length > 0) yield this.#lines.splice(0).join('');
         else if (this.#ended) return;
         else {
           await new Promise<void>((resolve) => {

@@ -15,7 +15,14 @@ const pods: Readonly<Record<string, readonly [string, Partial<Container>, string
   unready: ['sleep 100000', { readinessProbe: cat }, 'False'],
   starting: ['sleep 100000', { startupProbe: patient, readinessProbe: cat }, 'False'],
 };
-const names = Object.keys(pods);
+const names = Object.keys(pods).flatMap((name) => [name, `sidecar-${name}`]);
+
+function loseStateDirectory({ node }: ClusterWorld): void {
+  node.probeResultFile = undefined;
+  node.stateFiles.clear();
+  node.records.clear();
+  node.files.clear();
+}
 
 for (const how of ['kill', 'stop'] as const) {
   for (const memory of ['kept', 'lost'] as const) {
@@ -23,18 +30,26 @@ for (const how of ['kill', 'stop'] as const) {
       const world = new ClusterWorld();
       onTestFinished(() => world.close());
       await world.node.start();
-      for (const [name, [command, probes]] of Object.entries(pods))
-        world.run(name, { containers: [aContainer({ command: ['sh', '-c', command], ...probes })] });
+      for (const [name, [command, probes]] of Object.entries(pods)) {
+        const probed = aContainer({ command: ['sh', '-c', command], ...probes });
+        world.run(name, { containers: [probed] });
+        world.run(`sidecar-${name}`, {
+          initContainers: [{ ...probed, name: 'sidecar', restartPolicy: 'Always' }],
+          containers: [aContainer()],
+        });
+      }
       await world.advance(15_000);
-      expect(names.map((name) => world.ready(name))).toEqual(Object.values(pods).map(([, , want]) => want));
+      expect(names.map((name) => world.ready(name))).toEqual(
+        Object.values(pods).flatMap(([, , want]) => [want, want]),
+      );
       const before = names.map((name) => world.pod(name)?.status);
       const written = (): readonly number[] =>
         names.map((name) => world.requestCount(`patch pods/status default/${name}`));
       const patches = written();
       for (let run = 0; run < 10; run++) {
         await world.node[how]();
-        // Without the file, the status on the API server of the same container is used.
-        if (memory === 'lost') world.node.probeResultFile = undefined;
+        // Without the files, the status on the API server of the same container is used.
+        if (memory === 'lost') loseStateDirectory(world);
         await world.node.start();
         await world.advance(500 + run * 310);
       }
