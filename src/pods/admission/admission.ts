@@ -58,7 +58,8 @@ export class Admission {
     if (rejection?.isAffinityOnly !== true) return rejection;
     // Beside the other admissions, which must not wait for the API server.
     const live = await this.#liveNode(pod, signal);
-    return live === undefined ? rejection : await this.#admitOn(pod, () => live, signal);
+    const final = live === undefined ? rejection : await this.#admitOn(pod, () => live, signal);
+    return final && { reason: final.reason, message: final.message };
   }
 
   async #admitOn(pod: Pod, node: () => Node, signal: AbortSignal): Promise<CheckedRejection | undefined> {

@@ -69,6 +69,7 @@ function hasResizedMemoryVolume(before: PodSpec, after: PodSpec): boolean {
       const [was, is] = [old?.emptyDir?.sizeLimit, emptyDir?.sizeLimit];
       if (old?.name !== name || emptyDir?.medium !== 'Memory' || was === undefined || is === undefined)
         return false;
+      if (was === is) return false;
       return Quantity.parse(was).cmp(Quantity.parse(is)) !== 0;
     })
   );
