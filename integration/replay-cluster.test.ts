@@ -2,9 +2,8 @@
 // with the same events, and ends when it is deleted.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, test } from 'vitest';
-import type { Event } from '../src/api/k8s/types.ts';
-import { pendingRecordings } from '../test/replay/pending.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Event, PodStatus } from '../src/api/k8s/types.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
 import { createObjects, createPod, eventLine, namespace } from '../test/replay/run.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -21,9 +20,7 @@ import {
 } from './support/recorded-pods.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
-const recordings = readRecordings()
-  .filter(({ name }) => needsCluster.has(name))
-  .filter(({ name }) => !pendingRecordings.has(name));
+const recordings = readRecordings().filter(({ name }) => needsCluster.has(name));
 const recordedPath = '/tmp/lab-hostpath';
 
 describeOnRig('replay in a cluster', () => {
@@ -47,19 +44,41 @@ describeOnRig('replay in a cluster', () => {
     return [...new Set(own.map((event) => comparable(eventLine(event))))];
   };
 
+  const untilReached = (recording: Recording, want: PodStatus): Promise<boolean> =>
+    waitFor(
+      () => {
+        if (hasReached(statusOf(recording.name), want)) return true;
+        throw new Error(`the state is ${JSON.stringify(stateOf(statusOf(recording.name)), undefined, 1)}`);
+      },
+      `pod ${recording.name} to be ${JSON.stringify(stateOf(want), undefined, 1)}`,
+      90_000,
+    );
+
   describe.each(recordings)('$name', (recording) => {
     test('reaches its recorded state, and emits events', async () => {
-      const want = wantedState(expected(recording));
-      await waitFor(
-        () => {
-          if (hasReached(statusOf(recording.name), want)) return true;
-          throw new Error(`the state is ${JSON.stringify(stateOf(statusOf(recording.name)), undefined, 1)}`);
-        },
-        `pod ${recording.name} to be ${JSON.stringify(stateOf(want), undefined, 1)}`,
-        90_000,
-      );
+      await untilReached(recording, wantedState(expected(recording)));
       // Events reach the API server asynchronously.
       await waitFor(() => eventsOf(recording.name).length > 0, `events of ${recording.name}`, 20_000);
+    });
+  });
+
+  const resized = recordings.filter(({ resize }) => resize !== undefined);
+
+  test.each(resized)('$name is resized and reports its recorded resources', async (recording) => {
+    const spec = { resources: recording.resize?.resources };
+    cluster.double.objects.patch('pods', namespace, recording.name, { spec }, 'resize');
+    const want = wantedState(recording, 2);
+    await waitFor(
+      () => statusOf(recording.name).resources?.limits?.['cpu'] === want.resources?.limits?.['cpu'],
+      `pod ${recording.name} to be resized`,
+      30_000,
+    );
+    await untilReached(recording, want);
+    const { allocatedResources, observedGeneration, resources } = statusOf(recording.name);
+    expect({ allocatedResources, observedGeneration, resources }).toEqual({
+      allocatedResources: want.allocatedResources,
+      observedGeneration: 2,
+      resources: want.resources,
     });
   });
 

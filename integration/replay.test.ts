@@ -2,8 +2,8 @@
 // kubelet, with the same events, and leaves nothing behind. Those that need a cluster are in replay-cluster.test.ts.
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
-import { pendingRecordings } from '../test/replay/pending.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
+import { whyNotContainerd2 } from './rig/installed-containerd.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
@@ -17,9 +17,13 @@ import {
   wantedState,
 } from './support/recorded-pods.ts';
 
-const recordings = readRecordings()
-  .filter(({ name }) => !needsCluster.has(name))
-  .filter(({ name }) => !pendingRecordings.has(name));
+/** Recordings with an image volume. */
+const needsContainerd2: ReadonlySet<string> = new Set(['image-volume']);
+const whyNot = whyNotContainerd2();
+const [skipped, recordings] = partition(readRecordings().filter(({ name }) => !needsCluster.has(name)));
+
+/** The image of the recorded volume: any image with /bin/busybox. */
+const volumeImage = 'registry.k8s.io/e2e-test-images/nonroot:1.4';
 
 interface LoggedEvent {
   readonly msg: string;
@@ -37,6 +41,8 @@ describeOnRig('replay', () => {
   beforeAll(async () => {
     rig = await startRig();
     kubelet = await rig.kubelet({ flags: ['--logging-format=json'] });
+    await rig.ctr('images', 'tag', rig.images.busybox, volumeImage);
+    await rig.waitForImage(volumeImage);
     for (const recording of recordings) kubelet.writeManifest(recording.name, staticPod(recording));
   });
   afterAll(() => rig.stop());
@@ -57,6 +63,9 @@ describeOnRig('replay', () => {
     });
   }
 
+  for (const { name } of skipped)
+    test.skip(`${name} reaches its recorded state (${whyNot})`, () => undefined);
+
   test('removed pods end with their recorded events and leave nothing behind', async () => {
     for (const { name } of recordings) kubelet.removeManifest(name);
     await waitFor(
@@ -73,6 +82,11 @@ describeOnRig('replay', () => {
     for (const recording of recordings) expectEvents(recording, eventsOf(kubelet, recording));
   });
 });
+
+function partition(all: readonly Recording[]): readonly [readonly Recording[], readonly Recording[]] {
+  const isSkipped = ({ name }: Recording): boolean => whyNot !== undefined && needsContainerd2.has(name);
+  return [all.filter(isSkipped), all.filter((each) => !isSkipped(each))];
+}
 
 function staticPod({ name, pod }: Recording): Pod {
   return {

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { whyNotContainerd2 } from './rig/installed-containerd.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { rigUnavailableReason } from './rig/prerequisites.ts';
 import type { Rig } from './rig/rig.ts';
 import { untilLogged } from './support/container-log.ts';
 import { container, manifest } from './support/manifest.ts';
@@ -14,17 +14,10 @@ import { useNode } from './support/suite-node.ts';
 
 const forever = 'exec sleep 2147483647';
 
-function installedMajor(): number {
-  if (rigUnavailableReason() !== undefined) return 0;
-  const version = execFileSync('containerd', ['--version'], { encoding: 'utf8' }).split(' ')[2] ?? '';
-  return Number.parseInt(version.replace(/^v/, ''), 10);
-}
+const why = whyNotContainerd2();
+const name = 'features of containerd 2';
 
-const major = installedMajor();
-const why =
-  major >= 2 ? '' : ` (skipped: containerd ${major} lacks them; RIG_CONTAINERD=2 selects containerd 2)`;
-
-describe.skipIf(major < 2)(`features of containerd 2${why}`, () => {
+describe.skipIf(why !== undefined)(why === undefined ? name : `${name} (${why})`, () => {
   describeOnRig('on a node', () => {
     let kubelet: Kubelet;
     let rig: Rig;

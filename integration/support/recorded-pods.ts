@@ -10,6 +10,7 @@ export const needsCluster: ReadonlySet<string> = new Set([
   'env',
   'env-missing',
   'oom',
+  'pod-level-resize',
   'too-big',
   'volume-missing',
   'volumes',
@@ -20,12 +21,12 @@ const variableMessages = /^Warning (Failed|Unhealthy|OutOfcpu) /;
 const timingDependent = /^(Normal (Killing|BackOff)|Warning (BackOff|Failed|Unhealthy)) /;
 const warning = /^Warning /;
 
-/** The recorded status before the pod was deleted; of a crash loop, the last one that shows its back-off. */
-export function wantedState(recording: Recording): PodStatus {
+/** The last recorded status of this generation of the pod; of a crash loop, the last one that shows its back-off. */
+export function wantedState(recording: Recording, generation = 1): PodStatus {
   const states = recordedStates(recording);
-  const before = states.filter(({ observedGeneration }) => observedGeneration === 1);
+  const before = states.filter(({ observedGeneration }) => observedGeneration === generation);
   const want = before.findLast(isBackingOff) ?? before.at(-1);
-  if (want === undefined) throw new Error(`${recording.name} has no status before its deletion`);
+  if (want === undefined) throw new Error(`${recording.name} has no status of generation ${generation}`);
   return want;
 }
 

@@ -154,8 +154,10 @@ function plainLeaf(key: string, value: unknown, options: PlainOptions): unknown 
 function plainMessage(message: object, options: PlainOptions): Fields {
   return Object.fromEntries(
     Object.entries(message)
+      .filter(([key]) => key !== seenAnnotation)
       .map(([key, value]: [string, unknown]) => [key, plainLeaf(key, value, options)] as const)
-      .filter(([, value]) => value !== undefined),
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]) => [key, isObject(value) ? plainMessage(value, options) : value] as const),
   );
 }
 

@@ -5,9 +5,10 @@ import { KubeletError } from '../../src/base/errors.ts';
 import { defaultPod } from '../../src/sources/defaults/pod-defaults.ts';
 import type { ApiServerDouble } from '../api-server/double.ts';
 import { fakeBusybox } from '../fake-cri/fake-cri.ts';
-import { findProgram } from '../fake-cri/programs.ts';
+import type { FakeImageSpec } from '../fake-cri/image-spec.ts';
 import { FakeNode } from '../simulate/fake-node.ts';
 import { namesOfIds, plainCalls } from './plain-calls.ts';
+import { recordedProgram } from './recorded-programs.ts';
 import type { Recording } from './recording.ts';
 import { statusLines } from './status-lines.ts';
 
@@ -23,7 +24,13 @@ export interface Outcome {
 /** The namespace of the recorded pods and their objects. */
 export const namespace = 'rec';
 const rootDir = '/var/lib/kubelet';
-const recordedImage = 'sha256:9c0d28a8803964981262e2e203b6badd9c48c207cc1eca38b1b25ddecd8109b7';
+/** The image of an image volume. */
+const files: FakeImageSpec = { name: 'registry.k8s.io/e2e-test-images/nonroot:1.4' };
+/** The recorded IDs of the images. */
+const recordedImages: readonly (readonly [FakeImageSpec, string])[] = [
+  [fakeBusybox, 'sha256:9c0d28a8803964981262e2e203b6badd9c48c207cc1eca38b1b25ddecd8109b7'],
+  [files, 'sha256:e8fa938f5f0484d2d871d4828d03982ef5c47b3ebfdccc1dff0bf4ae560c7211'],
+];
 const unreachable = '127.0.0.1:1/none/none:1';
 /** On the machine of the recordings the root was not a shared mount. */
 const notShared =
@@ -38,12 +45,15 @@ const latencies = [
   ['createContainer', 15],
   ['startContainer', 80],
   ['stopPodSandbox', 100],
+  ['updateContainerResources', 20],
 ] as const;
 
 function newNode(): FakeNode {
-  const node = new FakeNode({
+  const node: FakeNode = new FakeNode({
     cluster: true,
-    images: [fakeBusybox],
+    // A restart of all containers counts its restarts by their logs.
+    openLog: (path) => void node.files.set(path, ''),
+    images: recordedImages.map(([image]) => image),
     events: false,
     config: { clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local' },
     machine: {
@@ -73,11 +83,11 @@ const processMs = 30;
 
 function delayProcesses(node: FakeNode, { pod: { spec } }: Recording): void {
   for (const { command = [], name } of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
-    const found = findProgram(command);
-    if (!('program' in found)) continue;
+    const program = recordedProgram(command, node.volumes);
+    if (program === undefined) continue;
     node.cri.setProgram(name, async (process) => {
       await process.sleep(processMs);
-      return await found.program(process);
+      return await program(process);
     });
   }
 }
@@ -137,18 +147,26 @@ export async function runRecording(recording: Recording): Promise<Outcome> {
   await clock.advance(registerMs);
   const seen = watchStatuses(api);
   const uid = createPod(api, recording);
-  await clock.advance(recording.deleteAtMs);
+  const { resize } = recording;
+  if (resize !== undefined) {
+    await clock.advance(resize.atMs);
+    const spec = { resources: resize.resources };
+    api.objects.patch('pods', namespace, recording.name, { spec }, 'resize');
+  }
+  await clock.advance(recording.deleteAtMs - (resize?.atMs ?? 0));
   const { name, graceSeconds: gracePeriodSeconds } = recording;
   api.objects.delete('pods', namespace, name, { gracePeriodSeconds });
   for (let waitedMs = 0; waitedMs < endMs && exists(api, name); waitedMs += 500) await clock.advance(500);
   if (exists(api, name)) throw new Error(`pod ${name} still exists: ${node.log.slice(-15).join('')}`);
   await clock.advance(10_000);
   const names = namesOfIds(node.cri.calls);
-  const image = (await node.cri.imageStatus({ image: { image: fakeBusybox.name } })).image?.id;
+  const imageIds = new Map<string, string>();
+  for (const [{ name: image }, recorded] of recordedImages)
+    imageIds.set((await node.cri.imageStatus({ image: { image } })).image?.id ?? '', recorded);
   const calls = plainCalls(node.cri.calls, {
     uid,
     rootDir,
-    imageId: (text) => (text === image ? recordedImage : text),
+    imageId: (text) => imageIds.get(text) ?? text,
   });
   const left =
     (await node.cri.listPodSandbox({})).items.length + (await node.cri.listContainers({})).containers.length;

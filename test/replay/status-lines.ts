@@ -1,5 +1,5 @@
 // A pod status in a few lines, without times, for readable comparisons.
-import type { ContainerState, ContainerStatus, PodStatus } from '../../src/api/k8s/types.ts';
+import type { ContainerState, ContainerStatus, PodStatus, ResourceList } from '../../src/api/k8s/types.ts';
 
 /** `nameId` maps a container ID to its name in the recording. */
 export function statusLines(status: PodStatus, nameId: (containerId: string) => string): string {
@@ -17,10 +17,21 @@ export function statusLines(status: PodStatus, nameId: (containerId: string) => 
         .filter((word) => word !== undefined)
         .join(' '),
     ),
+    `  allocated ${text(status.allocatedResources)}, has ${text(status.resources?.requests)} up to ${text(status.resources?.limits)}`,
     ...containers.map((each) => `  ${containerLine(each, nameId)}`),
   ]
     .join('\n')
     .replaceAll(/[0-9a-f]{64}/g, 'ID');
+}
+
+/** What upstream reports as the limit of a pod without one, on cgroup v1 (docs/resize.md). */
+const unlimited = '9007199254740988Ki';
+
+function text(list: ResourceList = {}): string {
+  const amounts = Object.entries(list)
+    .filter(([, amount]) => amount !== unlimited)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return amounts.length === 0 ? 'nothing' : amounts.map(([name, amount]) => `${name}=${amount}`).join(' ');
 }
 
 function containerLine(status: ContainerStatus, nameId: (containerId: string) => string): string {

@@ -35,7 +35,7 @@ export function convertScenario(recorded: Recorded, { pod }: Applied): Scenario 
   const token = containers.flatMap(({ volumeMounts = [] }) => volumeMounts).find(isToken)?.name;
   const imageID = containers.find((each) => each.imageID !== '')?.imageID;
   const user = containers.find((each) => each.user !== undefined)?.user?.linux;
-  const steps = compactSteps(statuses, pod, texts);
+  const steps = compactSteps(recorded, statuses, pod, texts);
   return present<Scenario>({
     name: recorded.scenario,
     start: shortTime(first?.startTime),
@@ -102,13 +102,25 @@ function compactContainer(container: Container): object {
   });
 }
 
-function compactSteps(statuses: readonly PodStatus[], pod: Pod, texts: Texts): readonly Step[] {
+function compactSteps(
+  { actions }: Recorded,
+  statuses: readonly PodStatus[],
+  pod: Pod,
+  texts: Texts,
+): readonly Step[] {
+  // A resize makes a new generation of the pod, as its deletion does.
+  const resizes = actions.filter(({ action }) => action.startsWith('resize')).length;
   let before: Expectation = {};
+  let time = '';
   return statuses.map((status) => {
     const now = expectation(status, texts);
     const expect = changes(before, now);
     before = now;
-    return { ...observation(status, pod, texts), expect };
+    const { now: latestTime, ...seen } = observation(status, pod, texts);
+    // The latest time of a status may vanish from it with its condition.
+    if (latestTime > time) time = latestTime;
+    const isDeleted = (status.observedGeneration ?? 0) > 1 + resizes;
+    return { now: time, life: lifeOf(status, isDeleted), ...seen, expect };
   });
 }
 
@@ -144,10 +156,14 @@ function changes(before: Expectation, now: Expectation): Expectation {
   };
 }
 
-type Lines = Readonly<Record<string, string>> | undefined;
+type Lines = Readonly<Record<string, string | null>> | undefined;
 
 function lineChanges(key: 'conditions' | 'containers', before: Lines = {}, now: Lines = {}): Expectation {
-  const changed = Object.entries(now).filter(([name, line]) => before[name] !== line);
+  const gone = Object.keys(before).filter((name) => !(name in now));
+  const changed = [
+    ...Object.entries(now).filter(([name, line]) => before[name] !== line),
+    ...gone.map((name) => [name, null] as const),
+  ];
   return changed.length === 0 ? { [key]: undefined } : { [key]: Object.fromEntries(changed) };
 }
 
@@ -175,9 +191,10 @@ function stateLine({ running, terminated, waiting }: ContainerState = {}, texts:
   return [...words, ...(message === undefined ? [] : [texts.key(message)])].join(' ');
 }
 
-function observation(status: PodStatus, pod: Pod, texts: Texts): Omit<Step, 'expect'> {
+function observation(status: PodStatus, pod: Pod, texts: Texts): Omit<Step, 'expect' | 'life'> {
   const conditions = status.conditions ?? [];
   const sandbox = conditions.find(({ type }) => type === 'PodReadyToStartContainers');
+  const resizing = conditions.find(({ type }) => type === 'PodResizeInProgress');
   const isReady = sandbox?.status === 'True';
   const hostNetwork = pod.spec?.hostNetwork === true;
   const containers = allContainers(status).flatMap((each) => observedLines(each, texts));
@@ -185,28 +202,29 @@ function observation(status: PodStatus, pod: Pod, texts: Texts): Omit<Step, 'exp
   const early = isReady && containers.length === 0 && !hasWaitingReason(status) && status.phase === 'Pending';
   const isEarly = early && (hostNetwork || status.podIP === undefined);
   const exists = sandbox !== undefined && !isEarly && sandbox.message !== noSandbox;
-  return present<Omit<Step, 'expect'>>({
+  return present<Omit<Step, 'expect' | 'life'>>({
     now: latest([status.startTime, ...conditions.map((each) => each.lastTransitionTime)]),
-    life: lifeOf(status, sandbox),
     generation: status.observedGeneration ?? 0,
     sandbox: exists ? (isReady ? 'ready' : 'stopped') : 'none',
     sandboxReady: isEarly ? true : undefined,
     ip: isReady && exists && !hostNetwork ? status.podIP : undefined,
     containers: containers.length === 0 ? undefined : containers,
+    resizing: resizing?.lastTransitionTime === undefined ? undefined : shortTime(resizing.lastTransitionTime),
     waiting: waitingReasons(status, texts),
     started: probed(status, pod, 'startupProbe', 'started'),
     ready: probed(status, pod, 'readinessProbe', 'ready'),
   });
 }
 
-function lifeOf(status: PodStatus, sandbox: PodCondition | undefined): string {
-  if (sandbox === undefined) return 'rejected';
+function lifeOf(status: PodStatus, isDeleted: boolean): string {
+  const hasSandbox = status.conditions?.some(({ type }) => type === 'PodReadyToStartContainers') === true;
+  if (!hasSandbox) return 'rejected';
   const lost = allContainers(status).some(
     ({ state }) => state?.terminated !== undefined && state.terminated.containerID === undefined,
   );
   const isTerminal = status.phase === 'Failed' || status.phase === 'Succeeded';
   if (isTerminal) return lost ? 'terminated' : 'terminating';
-  return (status.observedGeneration ?? 0) > 1 ? 'terminating' : 'syncing';
+  return isDeleted ? 'terminating' : 'syncing';
 }
 
 /** The container of the status and the one before, newest first. */
@@ -216,7 +234,7 @@ function observedLines(status: ContainerStatus, texts: Texts): readonly string[]
   if (id === undefined) return [];
   const earlier = idOf(lastState?.terminated?.containerID);
   const line = (each: ContainerState | undefined, itsId: string, restarts: number): readonly string[] =>
-    each?.running === undefined && each?.terminated === undefined
+    each?.running === undefined && (each?.terminated === undefined || isRemoved(each))
       ? []
       : [`${name} ${itsId} x${restarts} ${observedState(each, texts)}`];
   if (earlier === id || state?.waiting !== undefined) return line(lastState, earlier ?? id, restartCount);
@@ -224,6 +242,11 @@ function observedLines(status: ContainerStatus, texts: Texts): readonly string[]
     ...line(state, id, restartCount),
     ...(earlier === undefined ? [] : line(lastState, earlier, restartCount - 1)),
   ];
+}
+
+/** A container that was removed for a restart of the whole pod has no times. */
+function isRemoved({ terminated }: ContainerState): boolean {
+  return terminated?.reason === 'RestartingAllContainers' && !terminated.startedAt;
 }
 
 function observedState({ running, terminated }: ContainerState, texts: Texts): string {
