@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
-import { whyNotContainerd2 } from './rig/installed-containerd.ts';
+import { whyNotContainerd } from './rig/installed-containerd.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
@@ -19,7 +19,7 @@ import {
 
 /** Recordings with an image volume. */
 const needsContainerd2: ReadonlySet<string> = new Set(['image-volume']);
-const whyNot = whyNotContainerd2();
+const whyNot = whyNotContainerd(2, 1);
 const [skipped, recordings] = partition(readRecordings().filter(({ name }) => !needsCluster.has(name)));
 
 /** The image of the recorded volume: any image with /bin/busybox. */

@@ -1,6 +1,8 @@
 // The command behind `make test-runtimes`: runs the integration tests on other containerd releases than the installed one. A
-// release that the Debian mirror does not deliver now is skipped with the reason. Arguments: releases and test files.
+// release that the Debian mirror does not deliver now is skipped with the reason, as is everything on a machine without a rig.
+// Arguments: releases and test files.
 import { spawnSync } from 'node:child_process';
+import { rigUnavailableReason } from '../integration/rig/prerequisites.ts';
 import { repositoryRoot } from '../integration/rig/repository.ts';
 import { fetchRuntime, MirrorUnreachable } from './runtimes/fetch-runtime.ts';
 import { releases } from './runtimes/releases.ts';
@@ -13,6 +15,7 @@ const files: Readonly<Record<string, readonly string[]>> = {
     'pod-cgroups',
     'image-pulls',
     'streams',
+    'runtime-features',
     'runtime-outage',
     'volumes',
   ].map((name) => `integration/${name}.test.ts`),
@@ -39,11 +42,16 @@ function runOn(name: string, wanted: readonly string[]): boolean {
   return status === 0;
 }
 
+const unavailable = rigUnavailableReason();
 const wantedReleases = process.argv.slice(2).filter((word) => word in releases);
 const wantedFiles = process.argv.slice(2).filter((word) => !(word in releases));
 const lines: string[] = [];
 let [failed, ran] = [false, false];
 for (const name of wantedReleases.length > 0 ? wantedReleases : Object.keys(releases)) {
+  if (unavailable !== undefined) {
+    lines.push(`containerd ${name}: skipped: ${unavailable}`);
+    continue;
+  }
   try {
     const { packages } = await fetchRuntime(repositoryRoot(), name);
     const what = `containerd ${packages['containerd']}, runc ${packages['runc']}`;

@@ -12,11 +12,18 @@ interface Step {
   readonly after?: string;
   /** The vitest configuration of a step that runs tests and writes dist/reports/<name>.json. */
   readonly tests?: string;
+  /** The name of that report, if it is not the step's. */
+  readonly report?: string;
+  readonly env?: Readonly<Record<string, string>>;
   /** The exit code of a step that cannot run on this machine, which is no failure. */
   readonly skippedCode?: number;
 }
 
 const make = (target: string): readonly [string, ...string[]] => ['make', '--no-print-directory', target];
+
+const releaseDependent = ['runtime-features', 'replay', 'replay-cluster'].map(
+  (name) => `integration/${name}.test.ts`,
+);
 
 const steps: readonly Step[] = [
   { name: 'static', command: make('static') },
@@ -28,6 +35,16 @@ const steps: readonly Step[] = [
     command: make('integration'),
     after: 'build',
     tests: 'vitest.integration.config.ts',
+  },
+  // The few files that depend on the release of containerd; `make test-runtimes` runs all of them.
+  {
+    name: 'runtimes',
+    command: ['node', 'tools/run-ts.mjs', 'tools/test-runtimes.ts', '2', ...releaseDependent],
+    after: 'build',
+    tests: 'vitest.integration.config.ts',
+    report: 'runtime-2',
+    env: { RIG_CONTAINERD: '2' },
+    skippedCode: 75,
   },
   { name: 'bench', command: ['node', 'tools/run-ts.mjs', 'bench/pod-start.ts', '--smoke'], after: 'build' },
 ];
@@ -42,12 +59,14 @@ function readReport(name: string): ReturnType<typeof parseReport> {
   }
 }
 
-function run([program, ...args]: readonly [string, ...string[]]): number | null {
-  return spawnSync(program, args, { stdio: 'inherit', env: { ...process.env, TEST_EFFORT: 'full' } }).status;
+function run([program, ...args]: readonly [string, ...string[]], own: Step['env'] = {}): number | null {
+  const env = { ...process.env, TEST_EFFORT: 'full', ...own };
+  return spawnSync(program, args, { stdio: 'inherit', env }).status;
 }
 
 interface Outcome {
   readonly ok: boolean;
+  readonly skipped?: boolean;
   readonly counts: Counts;
   readonly flaky: readonly string[];
 }
@@ -55,17 +74,17 @@ interface Outcome {
 const noTests: Counts = { passed: 0, failed: 0, skipped: 0 };
 
 function runStep(step: Step): Outcome {
-  const status = run(step.command);
+  const status = run(step.command, step.env);
   const ok = status === 0;
   if (status !== null && status === step.skippedCode)
-    return { ok: true, counts: { ...noTests, skipped: 1 }, flaky: [] };
+    return { ok: true, skipped: true, counts: { ...noTests, skipped: 1 }, flaky: [] };
   if (step.tests === undefined) return { ok, counts: noTests, flaky: [] };
-  const first = readReport(step.name);
+  const first = readReport(step.report ?? step.name);
   const files = filesToRerun(first);
   if (ok || files.length === 0) return { ok, counts: first.counts, flaky: [] };
   console.log(`── ${step.name}: rerunning the failed files by themselves: ${files.join(', ')} ──`);
   const rerun = `${step.name}-rerun`;
-  run([
+  const command = [
     'node_modules/.bin/vitest',
     'run',
     '--config',
@@ -74,7 +93,8 @@ function runStep(step: Step): Outcome {
     '--reporter=json',
     `--outputFile.json=${reportOf(rerun)}`,
     ...files,
-  ]);
+  ] as const;
+  run(command, step.env);
   const { counts, flaky } = settle(first, readReport(rerun));
   return { ok: counts.failed === 0, counts, flaky };
 }
@@ -93,7 +113,8 @@ for (const step of steps) {
   const startedMs = performance.now();
   const outcome = runStep(step);
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-  console.log(`── ${step.name}: ${outcome.ok ? 'ok' : 'FAILED'} in ${seconds} s ──`);
+  const result = outcome.skipped === true ? 'skipped' : outcome.ok ? 'ok' : 'FAILED';
+  console.log(`── ${step.name}: ${result} in ${seconds} s ──`);
   if (!outcome.ok) failedSteps.push(step.name);
   flaky.push(...outcome.flaky);
   sum = {

@@ -11,7 +11,7 @@ export const pauseImage = 'rig.local/pause:1';
 export const busyboxImage = 'docker.io/library/busybox:1';
 
 /** Increment whenever the images built from the same busybox change. */
-const recipe = 2;
+const recipe = 3;
 
 /**
  * The init process of a sandbox: waits indefinitely, exits on SIGTERM, and reaps the orphans of containers that share its
@@ -52,9 +52,10 @@ export async function buildBusyboxImage(author = 'registry'): Promise<OciImage> 
     ...['sbin', 'usr/bin', 'usr/sbin'].map((folder) => ({ path: folder, link: '/bin' })),
     {
       path: 'etc/passwd',
-      content: 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n',
+      content:
+        'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\nmember:x:1000:1000::/home:/bin/sh\n',
     },
-    { path: 'etc/group', content: 'root:x:0:\nnogroup:x:65534:\n' },
+    { path: 'etc/group', content: 'root:x:0:\nnogroup:x:65534:\nteam:x:50000:member\n' },
   ];
   return buildImage({ layers: [entries], command: ['sh'], author });
 }

@@ -1,17 +1,28 @@
 // The release of the containerd that the rig runs, for tests of what only later releases have.
 import { execFileSync } from 'node:child_process';
+import { describe } from 'vitest';
+import { describeOnRig } from './on-rig.ts';
 import { rigUnavailableReason } from './prerequisites.ts';
 
-/** 0 on a machine without a rig. */
-function installedMajor(): number {
-  if (rigUnavailableReason() !== undefined) return 0;
+/** Major and minor; undefined on a machine without a rig. */
+function installedRelease(): readonly [number, number] | undefined {
+  if (rigUnavailableReason() !== undefined) return undefined;
   const version = execFileSync('containerd', ['--version'], { encoding: 'utf8' }).split(' ')[2] ?? '';
-  return Number.parseInt(version.replace(/^v/, ''), 10);
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+  return [major, minor];
 }
 
-/** Undefined on containerd 2 and later; otherwise the end of a test's name. */
-export function whyNotContainerd2(): string | undefined {
-  const major = installedMajor();
-  if (major >= 2) return undefined;
-  return `skipped: containerd ${major} lacks this; RIG_CONTAINERD=2 selects containerd 2`;
+/** Undefined on this containerd and later ones; otherwise the end of a test's name. */
+export function whyNotContainerd(major: number, minor = 0): string | undefined {
+  const found = installedRelease();
+  if (found === undefined) return undefined;
+  if (found[0] > major || (found[0] === major && found[1] >= minor)) return undefined;
+  return `skipped: containerd ${found.join('.')} lacks this; RIG_CONTAINERD=2 selects containerd 2`;
+}
+
+/** A suite that needs a rig with this containerd or a later one. Skipped with the reason in its name otherwise. */
+export function describeOnContainerd(major: number, minor: number, name: string, body: () => void): void {
+  const why = whyNotContainerd(major, minor);
+  if (why === undefined) describeOnRig(name, body);
+  else describe.skip(`${name} (${why})`, body);
 }

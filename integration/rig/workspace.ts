@@ -3,6 +3,7 @@
 // workspace of a dead owner first renames that file to its own name. So no two processes ever own or clear the same
 // workspace, and no lock outlives its owner.
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -62,6 +63,8 @@ export function claim(workspace: RigWorkspace): boolean {
   const parent = dirname(workspace.dir);
   mkdirSync(parent, { recursive: true });
   const fresh = mkdtempSync(join(parent, incomplete));
+  // A container with a user namespace enters its root directory below as another user.
+  chmodSync(fresh, 0o711);
   writeFileSync(join(fresh, ownerFile(self())), '');
   writeFileSync(join(fresh, 'workspace.json'), JSON.stringify(workspace));
   try {

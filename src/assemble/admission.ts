@@ -1,5 +1,6 @@
 // Admission of pods, and of the resizes of admitted pods.
 
+import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import { nodeApi } from '../edge/apiserver/resource-clients.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
@@ -18,6 +19,7 @@ import type { SharedStores } from './stores.ts';
 
 interface AdmissionRooms {
   readonly api: ClusterApi | undefined;
+  readonly cri: Pick<CriRuntime, 'status'>;
   readonly stores: SharedStores;
   readonly active: ActivePods;
   readonly budget: NodeBudget;
@@ -33,13 +35,14 @@ type AdmissionInput = Pick<
 
 export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms): Admission {
   const { config, edges, flags, gates, log, nodeName } = input;
-  const { active, api, budget, events, metrics, stores, topology } = rooms;
+  const { active, api, budget, cri, events, metrics, stores, topology } = rooms;
   return new Admission({
     active,
     observed: stores.observed,
     node: new NodeView({
       ownNode: stores.ownNode,
       fetch: api && nodeApi(api.client, nodeName).get,
+      runtime: cri,
       budget,
       nodeName,
       architecture: edges.nodeHost.architecture(),

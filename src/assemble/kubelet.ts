@@ -125,7 +125,16 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const resizeViews = reportedResizes(allocations, conditions, resources.podCgroups);
   const status = assembleStatus(input, { stores, allocated, reported, resizes: resizeViews, pleg, hostIps });
-  const admission = assembleAdmission(input, { api, stores, active, budget, topology, metrics, events });
+  const admission = assembleAdmission(input, {
+    api,
+    cri,
+    stores,
+    active,
+    budget,
+    topology,
+    metrics,
+    events,
+  });
   const resizes = assembleResizes(input, {
     stores,
     allocations,

@@ -41,6 +41,8 @@ export interface FakeCriOptions {
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
   /** RuntimeClass handlers beside the default one. Status reports that they support recursive read-only mounts. */
   readonly handlers?: readonly string[];
+  /** Reported by Status, as containerd does from 2.0 on. */
+  readonly supplementalGroupsPolicy?: boolean;
   /** Deadline of calls without a rule of their own, as in the client. */
   readonly requestTimeoutMs?: number;
   /** Another seed yields other IDs. */
@@ -118,6 +120,7 @@ export class FakeCri implements CriRuntime, CriImages {
       conditions: () => ['RuntimeReady', 'NetworkReady'].map((type) => this.#condition(type)),
       cgroupDriver: options.cgroupDriver,
       runtimeHandlers: options.handlers ?? [],
+      supplementalGroupsPolicy: options.supplementalGroupsPolicy,
     });
   }
 

@@ -41,6 +41,8 @@ interface HandlerDeps {
   readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
   /** Handlers whose features Status reports; an older runtime reports none. */
   readonly runtimeHandlers: readonly string[];
+  /** Undefined: an older runtime, which reports no features. */
+  readonly supplementalGroupsPolicy: boolean | undefined;
 }
 
 export function handlersOf(deps: HandlerDeps): Handlers {
@@ -54,6 +56,9 @@ export function handlersOf(deps: HandlerDeps): Handlers {
     }),
     status: () => ({
       status: { conditions: deps.conditions() },
+      ...(deps.supplementalGroupsPolicy !== undefined && {
+        features: { supplementalGroupsPolicy: deps.supplementalGroupsPolicy },
+      }),
       runtimeHandlers: deps.runtimeHandlers.map((name) => ({
         name,
         features: { recursiveReadOnlyMounts: true, userNamespaces: false },

@@ -141,7 +141,7 @@ export const gateTable = {
   EmptyDirVolumeMode: notYet(alpha, 'permission bits of emptyDir volumes'),
   EnvFiles: beta,
   EtcdRangeStream: other(beta),
-  EventedPLEG: notYet(alpha, 'container events from the runtime'),
+  EventedPLEG: alwaysOn(alpha, "the runtime's container events are followed where it has them"),
   EvictionRequestAPI: other(alpha),
   ExcludeAdmissionWebhookVirtualResources: other(beta),
   ExecProbeTimeout: stable,

@@ -25,6 +25,7 @@ function rig(cpu = '2', live?: Record<string, string> | Error) {
     active: { withStatuses: () => active },
     observed: { get: (uid) => (running.has(uid) ? anObservedPod() : undefined) },
     node: {
+      features: async () => undefined,
       current: () => ({
         metadata: { name: 'n' },
         status: { allocatable: { cpu, memory: '1Gi', pods: '10' } },

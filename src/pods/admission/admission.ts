@@ -2,7 +2,7 @@
 // Invariant: a pod that still runs after a restart of the kubelet counts against new pods, even before it is admitted again.
 // Upstream: canAdmitPod in pkg/kubelet/allocation and the critical pod admission handler.
 
-import type { Node, Pod } from '../../api/k8s/types.ts';
+import type { Node, NodeFeatures, Pod } from '../../api/k8s/types.ts';
 import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { EventSink } from '../../api/ports/events.ts';
@@ -17,7 +17,11 @@ interface AdmissionDeps {
   readonly active: { withStatuses(): readonly Pod[] };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   /** The Node object, or a substitute without an API server. */
-  readonly node: { current(): Node; live(signal: AbortSignal): Promise<Node | undefined> };
+  readonly node: {
+    features(pod: Pod, signal: AbortSignal): Promise<NodeFeatures | undefined>;
+    current(features: NodeFeatures | undefined): Node;
+    live(features: NodeFeatures | undefined, signal: AbortSignal): Promise<Node | undefined>;
+  };
   /** `kill` resolves when everything of the pod has stopped. */
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   /** Allocates exclusive resources to the pod: CPUs, devices. */
@@ -54,10 +58,12 @@ export class Admission {
 
   /** A label that was set right before the pod was bound may not have been watched yet: the node is then read once. */
   async admit(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
-    const rejection = await this.#admitOn(pod, () => this.#deps.node.current(), signal);
+    const { node } = this.#deps;
+    // Both calls beside the other admissions, which must wait neither for the runtime nor for the API server.
+    const features = await node.features(pod, signal);
+    const rejection = await this.#admitOn(pod, () => node.current(features), signal);
     if (rejection?.isAffinityOnly !== true) return rejection;
-    // Beside the other admissions, which must not wait for the API server.
-    const live = await this.#liveNode(pod, signal);
+    const live = await this.#liveNode(pod, features, signal);
     const final = live === undefined ? rejection : await this.#admitOn(pod, () => live, signal);
     return final && { reason: final.reason, message: final.message };
   }
@@ -71,10 +77,14 @@ export class Admission {
     });
   }
 
-  async #liveNode(pod: Pod, signal: AbortSignal): Promise<Node | undefined> {
+  async #liveNode(
+    pod: Pod,
+    features: NodeFeatures | undefined,
+    signal: AbortSignal,
+  ): Promise<Node | undefined> {
     const { node, report } = this.#deps;
     try {
-      return await node.live(signal);
+      return await node.live(features, signal);
     } catch (err) {
       if (isAbortOf(err, signal)) throw err;
       report.log.error('Failed to get the node from the API server', { pod: podRef(pod), err });
@@ -89,14 +99,15 @@ export class Admission {
 
   /** Checks whether an admitted pod fits with its new requests. A critical pod may preempt others, as on admission. */
   async resize(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
+    const { active, node } = this.#deps;
+    const features = await node.features(pod, signal);
     return await this.#serialised(signal, async () => {
-      const { active } = this.#deps;
       const own = podUid(pod);
       const others = active.withStatuses().filter((each) => {
         const uid = podUid(each);
         return uid !== own && (this.#admitted.has(uid) || this.#isRunning(uid));
       });
-      return await this.#makeRoom(pod, this.#deps.node.current(), others, signal);
+      return await this.#makeRoom(pod, node.current(features), others, signal);
     });
   }
 
