@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
-import { whyNotContainerd } from './rig/installed-containerd.ts';
+import { olderContainerdReason } from './rig/installed-containerd.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
@@ -19,7 +19,7 @@ import {
 
 /** Recordings with an image volume. */
 const needsContainerd2: ReadonlySet<string> = new Set(['image-volume']);
-const whyNot = whyNotContainerd(2, 1);
+const skipReason = olderContainerdReason(2, 1);
 const [skipped, recordings] = partition(readRecordings().filter(({ name }) => !needsCluster.has(name)));
 
 /** The image of the recorded volume: any image with /bin/busybox. */
@@ -64,7 +64,7 @@ describeOnRig('replay', () => {
   }
 
   for (const { name } of skipped)
-    test.skip(`${name} reaches its recorded state (${whyNot})`, () => undefined);
+    test.skip(`${name} reaches its recorded state (${skipReason})`, () => undefined);
 
   test('removed pods end with their recorded events and leave nothing behind', async () => {
     for (const { name } of recordings) kubelet.removeManifest(name);
@@ -84,7 +84,7 @@ describeOnRig('replay', () => {
 });
 
 function partition(all: readonly Recording[]): readonly [readonly Recording[], readonly Recording[]] {
-  const isSkipped = ({ name }: Recording): boolean => whyNot !== undefined && needsContainerd2.has(name);
+  const isSkipped = ({ name }: Recording): boolean => skipReason !== undefined && needsContainerd2.has(name);
   return [all.filter(isSkipped), all.filter((each) => !isSkipped(each))];
 }
 

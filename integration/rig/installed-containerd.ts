@@ -13,7 +13,7 @@ function installedRelease(): readonly [number, number] | undefined {
 }
 
 /** Undefined on this containerd and later ones; otherwise the end of a test's name. */
-export function whyNotContainerd(major: number, minor = 0): string | undefined {
+export function olderContainerdReason(major: number, minor = 0): string | undefined {
   const found = installedRelease();
   if (found === undefined) return undefined;
   if (found[0] > major || (found[0] === major && found[1] >= minor)) return undefined;
@@ -22,7 +22,7 @@ export function whyNotContainerd(major: number, minor = 0): string | undefined {
 
 /** A suite that needs a rig with this containerd or a later one. Skipped with the reason in its name otherwise. */
 export function describeOnContainerd(major: number, minor: number, name: string, body: () => void): void {
-  const why = whyNotContainerd(major, minor);
+  const why = olderContainerdReason(major, minor);
   if (why === undefined) describeOnRig(name, body);
   else describe.skip(`${name} (${why})`, body);
 }

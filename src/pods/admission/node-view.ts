@@ -18,7 +18,7 @@ interface NodeViewDeps {
   readonly taints: readonly { readonly key: string; readonly value: string; readonly effect: string }[];
 }
 
-/** The runtime is queried for these pods alone: all others are admitted while it is away. */
+/** The runtime is queried for these pods alone: all others are admitted while it is unreachable. */
 function needsFeatures(pod: Pod): boolean {
   return pod.spec?.securityContext?.supplementalGroupsPolicy === 'Strict';
 }
