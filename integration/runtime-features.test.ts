@@ -1,11 +1,11 @@
 // What only later releases of containerd have: image volumes, recursive read-only mounts, supplementalGroupsPolicy, user
-// namespaces (2), and container events (1.7).
+// namespaces (2), and container events (1.7). What earlier releases refuse.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ContainerState } from '../src/api/k8s/types.ts';
-import { describeOnContainerd } from './rig/installed-containerd.ts';
+import { describeBeforeContainerd, describeOnContainerd } from './rig/installed-containerd.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
@@ -16,6 +16,7 @@ import {
   containerStatus,
   uidOf,
   untilContainer,
+  untilPod,
   untilRestarted,
   untilRunning,
 } from './support/pod-state.ts';
@@ -154,6 +155,28 @@ describeOnContainerd(2, 1, 'features of containerd 2', () => {
     await killTask(rig, containerIdOf(pod));
     const again = await untilRestarted(kubelet, 'kept', 2);
     expect(logLines(kubelet, again, 'main', 2)[0]).toBe(maps[0]);
+  });
+});
+
+describeBeforeContainerd(2, 0, 'refused on containerd 1', () => {
+  let kubelet: Kubelet;
+  const own = useNode((node) => ({ kubelet } = node));
+
+  test('a pod with a user namespace does not start, and its event names the runtime', async () => {
+    own.write('users', manifest('users', { hostUsers: false }));
+    const refusal = /FailedCreatePodSandBox.*runtime does not support user namespaces/;
+    await waitFor(() => kubelet.log.matching(refusal).length > 0, 'the event', 20_000);
+    expect((await kubelet.pod('users'))?.status?.phase).toBe('Pending');
+  });
+
+  test('a pod with supplementalGroupsPolicy Strict is rejected', async () => {
+    const securityContext = { supplementalGroupsPolicy: 'Strict' };
+    own.write('strict', manifest('strict', { securityContext }));
+    const pod = await untilPod(kubelet, 'strict', 'rejected', ({ phase }) => phase === 'Failed');
+    expect(pod.status).toMatchObject({
+      reason: 'SupplementalGroupsPolicyNotSupported',
+      message: 'Pod was rejected: SupplementalGroupsPolicy=Strict is not supported in this node',
+    });
   });
 });
 

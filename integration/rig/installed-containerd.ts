@@ -15,6 +15,7 @@ function installedRelease(): readonly [number, number] | undefined {
 /** Undefined on this containerd and later ones; otherwise the end of a test's name. */
 export function olderContainerdReason(major: number, minor = 0): string | undefined {
   const found = installedRelease();
+  // The suite is skipped for that reason.
   if (found === undefined) return undefined;
   if (found[0] > major || (found[0] === major && found[1] >= minor)) return undefined;
   return `skipped: containerd ${found.join('.')} lacks this; RIG_CONTAINERD=2 selects containerd 2`;
@@ -25,4 +26,10 @@ export function describeOnContainerd(major: number, minor: number, name: string,
   const why = olderContainerdReason(major, minor);
   if (why === undefined) describeOnRig(name, body);
   else describe.skip(`${name} (${why})`, body);
+}
+
+/** A suite about what releases before this one refuse. Skipped with the reason in its name on later ones. */
+export function describeBeforeContainerd(major: number, minor: number, name: string, body: () => void): void {
+  if (olderContainerdReason(major, minor) !== undefined) describeOnRig(name, body);
+  else describe.skip(`${name} (skipped: this containerd has it)`, body);
 }

@@ -176,6 +176,37 @@ test('a scenario has one step per distinct status, with the observation behind i
   });
 });
 
+test('a resize makes a new generation of a pod that is not deleted, and its condition vanishes', () => {
+  const ready = sandboxIs('True', 1);
+  const resizing = { type: 'PodResizeInProgress', status: 'True', lastTransitionTime: at(3) };
+  const statuses: readonly PodStatus[] = [
+    { ...base, observedGeneration: 2, podIP: '10.0.0.1', conditions: [resizing, ...ready] },
+    { ...base, observedGeneration: 2, podIP: '10.0.0.1', conditions: ready },
+    { ...base, observedGeneration: 3, podIP: '10.0.0.1', conditions: ready },
+  ];
+  const resized: Recorded = {
+    ...recorded,
+    actions: [
+      { atMs: 3_000, action: 'resize-pod' },
+      { atMs: 5_000, action: 'delete' },
+    ],
+    statuses: statuses.map((status) => ({ type: 'MODIFIED', status })),
+  };
+  const { steps } = convertScenario(resized, { pod, objects: [] });
+  expect(
+    steps.map(({ expect: { conditions }, life, now, resizing: since }) => ({ conditions, life, now, since })),
+  ).toEqual([
+    {
+      life: 'syncing',
+      now: '10:00:03',
+      since: '10:00:03',
+      conditions: { PodResizeInProgress: 'True 10:00:03', PodReadyToStartContainers: 'True 10:00:01' },
+    },
+    { life: 'syncing', now: '10:00:03', since: undefined, conditions: { PodResizeInProgress: null } },
+    { life: 'terminating', now: '10:00:03', since: undefined, conditions: undefined },
+  ]);
+});
+
 test('a replay has the pod without its node, when it was deleted, and each event once', () => {
   expect(convertReplay(recorded, { pod, objects: [] }, plain)).toEqual({
     name: 'p',
