@@ -259,7 +259,9 @@ describeOnRig('image pulls', () => {
       () => [...before].every(([each, text]) => readFileSync(join(dir, each), 'utf8') === text),
       'the records to be rewritten',
     );
-    expect(kubelet.log.matching(/Failed to read image pull record/)).toHaveLength(5);
+    const unread = (): number => kubelet.log.matching(/Failed to read image pull record/).length;
+    await waitFor(() => unread() >= 5, 'five unreadable records to be reported');
+    expect(unread()).toBe(5);
     rig.registry.requests.length = 0;
     own.write('again-old', podOf('again-old', name));
     await untilRunning(kubelet, 'again-old');

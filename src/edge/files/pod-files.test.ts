@@ -242,6 +242,14 @@ describe('removeTree', () => {
     await files.removeTree(join(dir, 'pod'));
     expect(await readdir(dir)).toEqual([]);
   });
+  test('a name that the file system refuses is absent: nothing to remove, to list or to find', async () => {
+    const path = join(dir, 'n'.repeat(256));
+    await expect(files.removeTree(path)).resolves.toBeUndefined();
+    await expect(files.removeFile(path)).resolves.toBeUndefined();
+    await expect(files.removeFile(join(path, '0.log'), dir)).resolves.toBeUndefined();
+    expect(await files.listNames(path)).toEqual([]);
+    expect(await files.exists(path)).toBe(false);
+  });
   test('removes nothing without a mount table', async () => {
     const blind = new PodFiles({ mounts: () => Promise.reject(new Error('no /proc')) });
     await expect(blind.removeTree(join(dir, 'pod'))).rejects.toThrow('cannot remove');

@@ -103,7 +103,7 @@ export class PodFiles {
       if (below === undefined) await unlink(path);
       else await unlinkBelow(path, below);
     } catch (err) {
-      if (isMissing(err)) return;
+      if (isAbsent(err)) return;
       throw new KubeletError('internal', 'FailedRemove', `cannot remove ${path}`, { cause: err });
     }
   }
@@ -113,7 +113,7 @@ export class PodFiles {
       await lstat(path);
       return true;
     } catch (err) {
-      if (isMissing(err)) return false;
+      if (isAbsent(err)) return false;
       throw new KubeletError('internal', 'FailedStat', `cannot stat ${path}`, { cause: err });
     }
   }
@@ -129,7 +129,7 @@ export class PodFiles {
       }
       return names;
     } catch (err) {
-      if (isMissing(err)) return [];
+      if (isAbsent(err)) return [];
       throw new KubeletError('internal', 'FailedReaddir', `cannot read directory ${path}`, { cause: err });
     }
   }
@@ -152,7 +152,7 @@ export class PodFiles {
         closeSync(parent);
       }
     } catch (cause) {
-      if (isMissing(cause)) return;
+      if (isAbsent(cause)) return;
       throw new KubeletError('conflict', 'FailedRemove', `cannot remove ${path}`, { cause });
     }
   }
@@ -231,6 +231,11 @@ async function unlinkBelow(path: string, below: string): Promise<void> {
 
 function entryPath(directory: string, name: string): string {
   return directory === '/' ? `/${name}` : `${directory}/${name}`;
+}
+
+/** No entry has a name that the file system refuses: the log directory of a pod with a name of 253 characters never exists. */
+function isAbsent(err: unknown): boolean {
+  return isMissing(err) || errorCode(err) === 'ENAMETOOLONG';
 }
 
 export function isMissing(err: unknown): boolean {
