@@ -85,19 +85,17 @@ test('requests that hang, as a hundred RSA keys, delay only their own pods', asy
 });
 
 test('a pod that is removed while its request is created has no credentials afterwards', async () => {
-  let finish = (_: PendingRequest): void => undefined;
+  const answers: ((pending: PendingRequest) => void)[] = [];
   const signals: AbortSignal[] = [];
   const { clock, credentials, put, remove } = await started((_, signal) => {
     signals.push(signal);
-    return new Promise((resolve) => {
-      finish = resolve;
-    });
+    return new Promise((resolve) => answers.push(resolve));
   });
   const uid = put('p');
   await clock.settle();
   remove(uid);
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-  finish(pendingRequest('req-1'));
+  for (const answer of answers) answer(pendingRequest('req-1'));
   await clock.settle();
   expect(credentials.ofPod(uid).size).toBe(0);
 });

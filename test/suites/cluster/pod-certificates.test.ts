@@ -136,8 +136,10 @@ test('a pod waits for its signer with a reason, and starts when the watch report
     'kubelet_podcertificate_states{signer_name="example.com/s",state="not_yet_issued"} 1',
   ]);
   const reads = world.requestCount(`get podcertificaterequests default/${name}`);
-  const lists = world.requestCount('list podcertificaterequests');
-  expect([reads, lists]).toEqual([0, 1]);
+  const [lists, watches] = ['list', 'watch'].map((verb) =>
+    world.requestCount(`${verb} podcertificaterequests`),
+  );
+  expect([reads, lists, watches]).toEqual([0, 0, 1]);
 
   world.signer.decision = 'issue';
   world.api.objects.patch('podcertificaterequests', 'default', name ?? '', {
