@@ -22,7 +22,8 @@ interface Generator {
 }
 
 export const generators: readonly Generator[] = [
-  { name: 'CRI messages from proto/', folder: 'src/api/cri/generated', generate: protocolCode },
+  protocolCode('proto/runtime', 'src/api/cri/generated'),
+  protocolCode('proto/pods', 'src/api/kubelet/generated'),
   ...renderedFolders.map((folder) => ({
     name: `${folder} from the table of the Kubernetes API`,
     folder,
@@ -62,16 +63,22 @@ function wiringPage(): Files {
   return { 'docs/wiring.md': renderWiring(kubelet) };
 }
 
-/** What buf.gen.yaml yields. Offline: the plugin is a development dependency. */
-function protocolCode(root: string): Files {
-  const folder = 'src/api/cri/generated';
-  const output = mkdtempSync(join(tmpdir(), 'kubelet-generate-'));
-  try {
-    execFileSync(join(root, 'node_modules/.bin/buf'), ['generate', '--output', output], { cwd: root });
-    return textsBelow(output, folder);
-  } finally {
-    rmSync(output, { recursive: true, force: true });
-  }
+/** What buf.gen.yaml yields for one folder of proto/. Offline: the plugin is a development dependency. */
+function protocolCode(source: string, folder: string): Generator {
+  const generate = (root: string): Files => {
+    const output = mkdtempSync(join(tmpdir(), 'kubelet-generate-'));
+    try {
+      const args = ['generate', '--path', source, '--output', output];
+      execFileSync(join(root, 'node_modules/.bin/buf'), args, { cwd: root });
+      const files = Object.entries(textsBelow(output, 'generated'));
+      return Object.fromEntries(
+        files.map(([path, text]) => [`${folder}${path.slice('generated'.length)}`, text]),
+      );
+    } finally {
+      rmSync(output, { recursive: true, force: true });
+    }
+  };
+  return { name: `messages from ${source}`, folder, generate };
 }
 
 function textsBelow(root: string, folder: string): Files {

@@ -200,3 +200,43 @@ export const floods: readonly (readonly [string, Buffer])[] = [
 function reset(stream: number): Buffer {
   return frame(types.rstStream, 0, stream, Buffer.from([0, 0, 0, 8]));
 }
+
+const grpcCall = (stream: number, path: string, ...more: readonly Buffer[]): Buffer =>
+  frame(
+    types.headers,
+    endHeaders,
+    stream,
+    Buffer.concat([headerBlock(path, 'POST'), literal('content-type', 'application/grpc'), ...more]),
+  );
+const grpcData = (stream: number, body: readonly number[], flags: number = endStream): Buffer =>
+  frame(types.data, flags, stream, Buffer.from(body));
+
+/** Valid and invalid calls of a service with these paths: a unary method and one that streams. */
+function grpcConversations(unary: string, stream: string): readonly Buffer[] {
+  const request = [0, 0, 0, 0, 3, 0x0a, 1, 0x61];
+  return [
+    [grpcCall(1, unary), grpcData(1, request)],
+    [grpcCall(1, unary, literal('grpc-timeout', '100m')), grpcData(1, request)],
+    [grpcCall(1, stream), grpcData(1, [0, 0, 0, 0, 0]), grpcCall(3, unary), grpcData(3, request)],
+    [windowOf(0), grpcCall(1, stream), grpcData(1, [0, 0, 0, 0, 0])],
+    [grpcCall(1, unary, literal('grpc-timeout', '-1S')), grpcData(1, request)],
+    [grpcCall(1, unary, literal('grpc-encoding', 'gzip')), grpcData(1, request)],
+    [grpcCall(1, unary), grpcData(1, [1, 0, 0, 0, 1, 0])],
+    [grpcCall(1, unary), grpcData(1, [0, 0xff, 0xff, 0xff, 0xff, 0])],
+    [grpcCall(1, unary), grpcData(1, [0, 0, 0])],
+    [grpcCall(1, unary), grpcData(1, [...request, ...request])],
+    [grpcCall(1, unary), ...request.map((byte) => grpcData(1, [byte], 0)), grpcData(1, [])],
+    [grpcCall(1, unary), grpcData(1, request, 0)],
+    [grpcCall(1, unary), grpcData(1, request), reset(1)],
+  ].map((frames) => Buffer.concat([greeting, ...frames]));
+}
+
+/** Conversations with a gRPC server: mutated ones, and what breaks any HTTP/2 server. */
+export function grpcInputs(unary: string, stream: string): fc.Arbitrary<readonly Buffer[]> {
+  const calls = grpcConversations(unary, stream);
+  return fc.oneof(
+    { weight: 5, arbitrary: pieced(mutated(calls)) },
+    { weight: 2, arbitrary: pieced(fc.constantFrom(...calls)) },
+    { weight: 4, arbitrary: http2Inputs },
+  );
+}

@@ -1,16 +1,15 @@
 // The error of a failed gRPC call. Reference: the gRPC specification, "Status codes" and "HTTP2 mapping".
 import { constants } from 'node:http2';
 import { type RpcFailureCode, rpcFailureCodes } from '../../api/cri/runtime.ts';
+import { RpcFailure } from '../../api/kubelet/rpc-service.ts';
 
-export class GrpcError extends Error {
+export class GrpcError extends RpcFailure {
   override readonly name = 'GrpcError';
-  readonly code: RpcFailureCode;
   /** Whether the server sent it; otherwise it is the client's own deadline, limit or connection. */
   readonly fromServer: boolean;
 
   constructor(code: RpcFailureCode, message: string, fromServer = false) {
-    super(message);
-    this.code = code;
+    super(code, message);
     this.fromServer = fromServer;
   }
 }

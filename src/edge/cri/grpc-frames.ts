@@ -22,14 +22,14 @@ export function frame(message: Uint8Array): Buffer {
 }
 
 /** The length of the message after this header. */
-export function messageLength(header: Buffer): number {
+export function messageLength(header: Buffer, limitBytes = maxMessageBytes): number {
   if (header[0] !== 0)
     throw new GrpcError('INTERNAL', 'Received a compressed message without having requested compression');
   const length = header.readUInt32BE(1);
-  if (length > maxMessageBytes)
+  if (length > limitBytes)
     throw new GrpcError(
       'RESOURCE_EXHAUSTED',
-      `Received message larger than max (${length} vs ${maxMessageBytes})`,
+      `Received message larger than max (${length} vs ${limitBytes})`,
     );
   return length;
 }

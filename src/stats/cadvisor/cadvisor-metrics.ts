@@ -1,8 +1,8 @@
 // Renders /metrics/cadvisor: one series per cgroup and figure, directly to text. Pure except for its pauses. Upstream:
 // cadvisor's metrics/prometheus.go and prometheus_machine.go, and containerPrometheusLabelsFunc in pkg/kubelet/server.
 import { labelText } from '../../base/metrics.ts';
+import { Slices, type SlicesDeps } from '../../base/slices.ts';
 import { Exposition, type FamilySpec } from '../exposition.ts';
-import { Slices, type SlicesDeps } from '../slices.ts';
 import type { CadvisorEntry, CadvisorScrape, MachineEntry } from './cadvisor-entry.ts';
 import { containerFamilies, pressureFamilies } from './cadvisor-families.ts';
 

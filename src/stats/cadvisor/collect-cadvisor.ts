@@ -3,10 +3,10 @@
 // Upstream: cadvisor's manager with the kubelet's cgroup roots.
 import type { CgroupReader, CgroupUsage } from '../../api/ports/cgroup-usage.ts';
 import type { DeviceFileSystem, InterfaceUsage, ProcessDetails } from '../../api/ports/host-usage.ts';
+import { Slices, type SlicesDeps } from '../../base/slices.ts';
 import type { CgroupPlaces } from '../collect/cgroup-places.ts';
 import type { CollectedNetwork } from '../collect/collect-network.ts';
 import type { CollectedUsage, PodUsageParts } from '../collect/collect-usage.ts';
-import { Slices, type SlicesDeps } from '../slices.ts';
 import type { CadvisorEntry } from './cadvisor-entry.ts';
 
 export interface CollectCadvisorDeps extends SlicesDeps {

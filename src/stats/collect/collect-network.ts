@@ -5,7 +5,7 @@
 import type { PodSandboxStats } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CgroupReader } from '../../api/ports/cgroup-usage.ts';
 import type { InterfaceUsage } from '../../api/ports/host-usage.ts';
-import { Slices, type SlicesDeps } from '../slices.ts';
+import { Slices, type SlicesDeps } from '../../base/slices.ts';
 import type { PodUsageParts } from './collect-usage.ts';
 import type { Fetched } from './runtime-stats.ts';
 import { interfacesOf } from './runtime-usage.ts';

@@ -1,6 +1,6 @@
 // Splits long synchronous work into time slices, so that it does not block the event loop. Invariant: a slice ends at the
 // first `yieldIfDue` after its time; without such calls the work is never interrupted.
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from './clock.ts';
 
 export interface SlicesDeps {
   readonly clock: Pick<Clock, 'monotonic'>;

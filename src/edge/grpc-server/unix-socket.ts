@@ -1,0 +1,43 @@
+// Binds a server to a path, as upstream's CreateListener: a leftover socket is removed, the directory is created with mode 0750,
+// and the socket is moved to its path once it accepts connections. The socket's own mode follows the umask; the directory
+// protects it.
+import { randomBytes } from 'node:crypto';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import type { Server } from 'node:net';
+import { dirname, join } from 'node:path';
+import { KubeletError } from '../../base/errors.ts';
+import { hostError } from '../syscalls/syscalls-errors.ts';
+
+/** The kernel's limit, without the terminating zero; Node would truncate a longer path. */
+const longestPathBytes = 107;
+
+export async function bindUnixSocket(server: Server, path: string): Promise<void> {
+  if (Buffer.byteLength(path) > longestPathBytes)
+    throw new KubeletError(
+      'invalid',
+      'SocketPathTooLong',
+      `cannot listen on ${path}: the path of a socket has at most ${longestPathBytes} bytes`,
+      { details: { path } },
+    );
+  try {
+    await rm(path, { force: true });
+    await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    // Not longer than the final name, which fits.
+    const temporary = join(dirname(path), `.${randomBytes(3).toString('hex')}`);
+    await listen(server, temporary);
+    await rename(temporary, path);
+  } catch (err) {
+    server.close();
+    throw hostError(err, `cannot listen on ${path}`, { path });
+  }
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ path }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
