@@ -15,6 +15,7 @@ import { nodeInfoMetrics } from '../src/metrics/node-info-metrics.ts';
 import { podCountMetrics } from '../src/metrics/pod-count-metrics.ts';
 import { processMetrics } from '../src/metrics/process-metrics.ts';
 import { measureCertificateStates } from '../src/pod-certificates/certificate-states.ts';
+import { PodsApiMetrics } from '../src/pods-api/pods-api-metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { AuthMetrics } from '../src/server/auth/auth-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
@@ -85,6 +86,7 @@ describe('docs/metrics.md', () => {
   expect(new AuthMetrics(metrics.registry, { monotonic: () => 0, now: () => 0 })).toBeDefined();
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   expect(new StreamMetrics(metrics.registry)).toBeDefined();
+  expect(new PodsApiMetrics(metrics.registry)).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {
     start: () => undefined,

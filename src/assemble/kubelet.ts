@@ -25,6 +25,7 @@ import { assembleNode } from './node.ts';
 import { assembleObjects } from './objects.ts';
 import { assemblePleg } from './pleg.ts';
 import { assemblePodCertificates } from './pod-certificates.ts';
+import { assemblePodsApi } from './pods-api.ts';
 import { assembleProbes } from './probes.ts';
 import { assembleBudget, assembleResources } from './resources.ts';
 import { assembleRuntime } from './runtime.ts';
@@ -169,6 +170,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const handlers = routeHandlers(input, { stores, cri, checks, explainer, probeMetrics, stats, metrics });
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
+  const podsApi = assemblePodsApi(input, { stores, metrics });
 
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
@@ -194,6 +196,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...serving.components,
     ...stats.components,
     ...servers,
+    ...podsApi,
     ...(node?.components ?? []),
     ...assembleSources(input, { desired, observed, pleg }),
     ...(node === undefined ? [] : [node.source]),

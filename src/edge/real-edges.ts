@@ -13,6 +13,7 @@ import { type CriClientOptions, criClient } from './cri/client.ts';
 import { PodFiles } from './files/pod-files.ts';
 import { recordFiles } from './files/record-files.ts';
 import { textFile } from './files/text-file.ts';
+import { type ListenGrpcOptions, listenGrpc } from './grpc-server/listen-grpc.ts';
 import type { ProxyUpgrade } from './http/http-exchange.ts';
 import { listenHttp } from './http/listen-http.ts';
 import { listenHttps } from './http/listen-https.ts';
@@ -95,6 +96,9 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
       return (...args) => proxy.proxy(...args);
     },
     listenSecure: listenHttps,
+    listenGrpc: (options: Omit<ListenGrpcOptions, 'clock' | 'limits'>) => listenGrpc({ ...options, clock }),
+    /** Resolves after other pending work has run. */
+    pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
     textFile: textFile(clock),
     logs: logEdges(),
     systemLogs: { files: logDirectory, journal },

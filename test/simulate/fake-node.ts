@@ -3,6 +3,7 @@
 
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
 import type { Pod, PodStatus } from '../../src/api/k8s/types.ts';
+import type { RpcService } from '../../src/api/kubelet/rpc-service.ts';
 import { asPodUid } from '../../src/api/pod/pod-ref.ts';
 import { staticPodHashes } from '../../src/api/pod/static-pod-hash/compute.ts';
 import type { HttpAnswer, HttpHandler, HttpRequest } from '../../src/api/ports/http.ts';
@@ -121,6 +122,8 @@ export class FakeNode {
   #stop: (() => Promise<void>) | undefined;
   #connection = new AbortController();
   #secure: HttpHandler | undefined;
+  /** The gRPC services by the path of their socket. */
+  readonly #sockets = new Map<string, readonly RpcService[]>();
   /** Called when the secure port opens. */
   onSecurePortOpen: () => void = () => undefined;
 
@@ -235,6 +238,11 @@ export class FakeNode {
   async request(request: HttpRequest): Promise<HttpAnswer> {
     if (this.#secure === undefined) throw new Error('the secure port is closed');
     return await this.#secure(request);
+  }
+
+  /** The handlers of a gRPC service; undefined while nothing listens on the socket. */
+  grpcHandlers(path: string, service: string): RpcService['handlers'] | undefined {
+    return this.#sockets.get(path)?.find(({ definition }) => definition.fullName === service)?.handlers;
   }
 
   /** By the UID of the manifest. */
@@ -354,6 +362,11 @@ export class FakeNode {
           this.onSecurePortOpen();
           return { host, port, close: async () => undefined };
         },
+        listenGrpc: async ({ path, services }) => {
+          this.#sockets.set(path, services);
+          return { close: async () => void this.#sockets.delete(path) };
+        },
+        pause: async () => undefined,
         logs: {
           files: memoryLogs(this.files),
           nextTurn: (fn) => void this.clock.setTimer(0, fn),

@@ -246,7 +246,7 @@ export const gateTable = {
   PodReadyToStartContainersCondition: stable,
   PodSchedulingReadiness: other(stable),
   PodTopologyLabelsAdmission: other(beta),
-  PodsAPI: notYet(beta, 'Pods API'),
+  PodsAPI: beta,
   PortForwardWebsockets: other(beta),
   PreferSameTrafficDistribution: other(stable),
   ProcMountType: alwaysOn(stable, 'procMount is passed to the runtime'),
