@@ -203,6 +203,19 @@ function deleted(pod: Pod): Pod {
   };
 }
 
+test('deletes the object although the server drops a field of the final status', async () => {
+  const { clock, poke, setStatus, state } = await world();
+  state.alter = ({ resources: _dropped, ...rest }) => rest;
+  state.objects.set('u0', deleted(aPod({ name: 'u0', uid: 'u0' })));
+  state.lifecycles.set('u0', ended);
+  setStatus('u0', { phase: 'Succeeded', resources: { requests: { cpu: '1' } } });
+  await clock.settle();
+  poke();
+  await clock.settle();
+  expect(state.calls.filter((call) => call.startsWith('delete'))).toEqual(['delete u0']);
+  expect(state.calls.length).toBeLessThanOrEqual(3);
+});
+
 test('deletes the object after its final status, once nothing is left on the node', async () => {
   const { clock, poke, setStatus, state } = await world();
   state.objects.set('u0', deleted(aPod({ name: 'u0', uid: 'u0' })));
