@@ -148,6 +148,7 @@ async function main(dir: string): Promise<void> {
     desired,
     observed,
     lifecycles,
+    apiPods: { mirror: () => undefined, mirrorChanged: new Channel() },
     results,
     edges: {
       probes: probeEdges,

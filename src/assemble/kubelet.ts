@@ -113,6 +113,7 @@ export function assemble(input: AssembleInput): Kubelet {
     desired,
     observed: reported,
     lifecycles,
+    apiPods: stores.apiPods,
     results: probeResults,
     edges,
     cri,

@@ -13,7 +13,7 @@ import { Probes, type ProbesDeps } from '../probes/probes.ts';
 import { type CheckpointFile, ResultCheckpoint } from '../probes/result-checkpoint.ts';
 import { probeRunner } from '../probes/run-probe.ts';
 
-interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecycles'> {
+interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecycles' | 'apiPods'> {
   readonly results: ProbeResults;
   readonly edges: {
     readonly probes: ProbeEdges;
@@ -36,13 +36,15 @@ interface AssembledProbes {
 }
 
 export function assembleProbes(input: ProbesInput): AssembledProbes {
-  const { clock, cri, desired, edges, events, gates, lifecycles, log, observed, random, results } = input;
+  const { apiPods, clock, cri, desired, edges, events, gates, lifecycles, log, observed, random, results } =
+    input;
   const metrics = new ProbeMetrics();
   const { loopDelay, probes: requests } = edges;
   const probes = new Probes({
     desired,
     observed,
     lifecycles,
+    apiPods,
     clock,
     worker: {
       run: probeRunner({ edges: requests, cri, timeoutFails: gates.ExecProbeTimeout, loopDelay, clock }),

@@ -1,7 +1,7 @@
 // One probe of one container of a pod: tracks the container's ID, probes when due, counts the results.
 // Upstream: pkg/kubelet/prober/worker.go. Invariants: at most one probe in flight; results about a container that was replaced
 // or has exited are discarded; nothing stays open when the worker stops.
-import type { Pod } from '../api/k8s/types.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import type { ObservedContainer } from '../api/pod/observed.ts';
 import { type ContainerId, type PodUid, parseContainerId, podRef, podUid } from '../api/pod/pod-ref.ts';
 import type { ProbeOutcome } from '../api/ports/probe-results.ts';
@@ -33,6 +33,8 @@ interface WorkerView {
   readonly spec: ProbeSpec;
   /** The newest container of that name; undefined while there is none. */
   readonly observed: ObservedContainer | undefined;
+  /** The pod's status in the API; undefined while it is unknown. */
+  readonly reported: PodStatus | undefined;
   /** The pod is terminating. */
   readonly isTerminating: boolean;
 }
@@ -84,6 +86,7 @@ export class ProbeWorker {
       observed !== undefined && (observed.id !== this.#current?.id || observed.state === 'exited');
     if (isOver) this.#dropContainer();
     if (observed?.state === 'running' && this.#current === undefined) this.#adopt(observed);
+    else this.#adoptReported();
     if (isTerminating && spec.kind !== 'readiness') this.#suspend();
     else this.#schedule();
   }
@@ -127,17 +130,37 @@ export class ProbeWorker {
     results.begin(observed.id, kind, outcome);
   }
 
+  /**
+   * The status in the API may become known after the container: a static pod's, whose mirror pod is listed later. It counts
+   * until the first result of this process.
+   */
+  #adoptReported(): void {
+    const { pod, spec } = this.#view;
+    const current = this.#current;
+    if (current === undefined || !current.startedBeforeKubelet || current.run !== noResultRun) return;
+    const outcome = this.#lastOutcome(current.id);
+    if (outcome === undefined || this.#deps.results.get(current.id, spec.kind) === outcome) return;
+    if (spec.kind === 'startup' && outcome === 'success') {
+      current.onHold = true;
+      this.#inFlight?.abort.abort(new Aborted('the container has already started'));
+    }
+    this.#deps.results.set(podUid(pod), current.id, spec.kind, outcome);
+  }
+
   /** The last result of this very container, from the checkpoint or from the status in the API server. */
   #lastOutcome(id: ContainerId): ProbeOutcome | undefined {
-    const { pod, spec } = this.#view;
+    const { reported, spec } = this.#view;
     if (spec.kind === 'liveness') return undefined;
     const saved = this.#deps.checkpoint.get(id, spec.kind);
     if (saved !== undefined) return saved;
-    const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+    const { containerStatuses = [], initContainerStatuses = [] } = reported ?? {};
     const status = [...containerStatuses, ...initContainerStatuses].find(
       ({ containerID }) => parseContainerId(containerID ?? '')?.id === id,
     );
-    return status?.[spec.kind === 'startup' ? 'started' : 'ready'] === true ? 'success' : undefined;
+    if (status?.[spec.kind === 'startup' ? 'started' : 'ready'] !== true) return undefined;
+    // For the next restart, which may be during an outage of the API server.
+    void this.#deps.checkpoint.save(id, spec.kind, 'success');
+    return 'success';
   }
 
   #dropContainer(): void {

@@ -66,6 +66,9 @@ class Bench {
   desired = new Store<{ readonly pod: Pod }>();
   observed = new Store<ObservedPod>();
   lifecycles = new Store<PodLifecycle>();
+  /** By full name. */
+  readonly mirrors = new Map<string, Pod>();
+  mirrorChanged = new Channel<string>();
   results = new ProbeResults();
   metrics = new ProbeMetrics();
   probes = this.#assemble();
@@ -85,6 +88,7 @@ class Bench {
       desired: this.desired,
       observed: this.observed,
       lifecycles: this.lifecycles,
+      apiPods: { mirror: (name) => this.mirrors.get(name), mirrorChanged: this.mirrorChanged },
       clock,
       worker: {
         run: (id, target, signal) => this.#run(id, target, signal),
@@ -595,6 +599,73 @@ describe('probes', () => {
       b.disk = undefined;
       await b.restart();
       expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'success']);
+    });
+    describe('of a static pod without a checkpoint', () => {
+      const status = { containerID: 'containerd://c-1', ready: true, started: true };
+      const annotate = (annotations: Record<string, string>): Pod => {
+        const pod = podWith(all);
+        return { ...pod, metadata: { ...pod.metadata, annotations } };
+      };
+      const mirror = (hash: string): Pod => ({
+        ...annotate({ 'kubernetes.io/config.mirror': hash }),
+        status: { containerStatuses: [{ ...status, name: 'c', image: '', imageID: '', restartCount: 0 }] },
+      });
+      const listMirror = (hash = 'h'): void => {
+        const pod = mirror(hash);
+        const name = `${pod.metadata?.name}_${pod.metadata?.namespace}`;
+        b.mirrors.set(name, pod);
+        b.mirrorChanged.push(name);
+      };
+      beforeEach(async () => {
+        const source = { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': 'h' };
+        b.desired.put({ pod: annotate(source) });
+        await b.stop();
+        b.disk = undefined;
+      });
+
+      test('uses the status of its mirror pod that is already listed', async () => {
+        listMirror();
+        await b.restart();
+        expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'success']);
+      });
+      test('keeps the adopted results for a restart without the API server', async () => {
+        listMirror();
+        await b.restart();
+        await b.stop();
+        b.mirrors.clear();
+        await b.restart();
+        expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'success']);
+      });
+      test('uses the status of its mirror pod that is listed later, and does not probe the start again', async () => {
+        b.random = 0.7;
+        await b.restart();
+        expect([b.get('startup'), b.get('readiness')]).toEqual(['unknown', 'failure']);
+        listMirror();
+        expect([b.get('startup'), b.get('readiness'), b.announced.length]).toEqual(['success', 'success', 2]);
+        await b.clock.advance(999);
+        expect(b.probed.map(({ by }) => by).toSorted()).toEqual([liveBy, readyBy]);
+      });
+      test('ignores the mirror pod of another manifest', async () => {
+        await b.restart();
+        listMirror('other');
+        expect([b.get('startup'), b.get('readiness')]).toEqual(['unknown', 'failure']);
+      });
+      test('prefers the result of a probe to the status of a mirror pod that is listed after it', async () => {
+        b.answers[readyBy] = 'failure';
+        await b.restart();
+        await b.clock.advance(5_000);
+        expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'failure']);
+        listMirror();
+        expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'failure']);
+      });
+      test('aborts a startup probe in flight once the mirror pod shows that the container has started', async () => {
+        b.answers[startupBy] = 'hang';
+        await b.restart();
+        await b.clock.advance(999);
+        listMirror();
+        await b.clock.advance(0);
+        expect([b.aborted, b.get('startup')]).toEqual([1, 'success']);
+      });
     });
     test('has no transition over ten restarts at any moment', async () => {
       for (let restart = 0; restart < 10; restart++) {

@@ -1,11 +1,13 @@
 // The probes of every pod on the node: one worker per probe, for the pod's lifetime. Upstream: pkg/kubelet/prober.
 // Owns ProbeResults (sole writer). Invariants: a probe that hangs blocks only its own worker; a removed pod leaves no timer, no
 // connection and no result; a kubelet restart changes a result only if a probe changes it.
-import type { Pod } from '../api/k8s/types.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import { hasEnded } from '../api/pod/active-pod.ts';
+import { findMirror } from '../api/pod/mirrors.ts';
 import { latestContainer, type ObservedPod } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod/pod-ref.ts';
+import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
+import { isStaticPod } from '../api/ports/pod-source.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -21,6 +23,11 @@ export interface ProbesDeps {
   };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined; readonly changed: Subscribable<PodUid> };
   readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined; readonly changed: Subscribable<PodUid> };
+  /** Mirror pods carry the readiness that an earlier kubelet reported for static pods. */
+  readonly apiPods: {
+    mirror(fullName: string): Pod | undefined;
+    readonly mirrorChanged: Subscribable<string>;
+  };
   readonly worker: ProbeWorkerDeps;
   readonly clock: Clock;
 }
@@ -47,12 +54,14 @@ export class Probes implements Component {
 
   constructor(deps: ProbesDeps) {
     this.#deps = deps;
-    const { desired, lifecycles, observed, worker } = deps;
+    const { apiPods, desired, lifecycles, observed, worker } = deps;
     this.wakes = [
       on(desired.changed, (uid) => this.#sync(uid)),
       on(lifecycles.changed, (uid) => this.#sync(uid)),
       on(worker.results.changed, (uid) => this.#sync(uid)),
       on(observed.changed, (uid) => this.#observe(uid)),
+      // Subscribed before the status loop, which reports a static pod as soon as its mirror pod appears.
+      on(apiPods.mirrorChanged, (fullName) => this.#syncNamed(fullName)),
     ];
   }
 
@@ -86,6 +95,11 @@ export class Probes implements Component {
     this.#sync(uid);
   }
 
+  #syncNamed(fullName: string): void {
+    for (const [uid, { pod }] of this.#pods)
+      if (isStaticPod(pod) && podFullName(pod) === fullName) this.#sync(uid);
+  }
+
   /** Creates and removes the pod's workers after its spec and passes each its container. In memory only, never blocks. */
   #sync(uid: PodUid): void {
     if (!this.#isSyncing) return;
@@ -109,13 +123,19 @@ export class Probes implements Component {
     }
     const isTerminating = lifecycle?.state === 'terminating' || pod.metadata?.deletionTimestamp !== undefined;
     const observedPod = observed.get(uid);
+    const reported = this.#reportedStatus(pod);
     for (const [key, spec] of specs) {
       const container = latestContainer(observedPod, spec.container.name);
-      const view = { pod, spec, observed: container, isTerminating };
+      const view = { pod, spec, observed: container, reported, isTerminating };
       const worker = probed.workers.get(key) ?? new ProbeWorker(deps, this.#kubeletStartedAtMs, view);
       probed.workers.set(key, worker);
       worker.sync(view);
     }
+  }
+
+  /** The pod's status in the API, which a static pod has in its mirror pod. */
+  #reportedStatus(pod: Pod): PodStatus | undefined {
+    return isStaticPod(pod) ? findMirror(this.#deps.apiPods, pod)?.status : pod.status;
   }
 
   #drop(uid: PodUid, known: ProbedPod | undefined): void {

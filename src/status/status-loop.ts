@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
+import { findMirror, staticPodsNamed } from '../api/pod/mirrors.ts';
 import { type ObservedPod, startWasInterrupted } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../api/pod/pod-ref.ts';
@@ -20,7 +21,6 @@ import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
-import { findMirror, staticPodsNamed } from './mirrors.ts';
 import type { CgroupReading } from './pod-resources.ts';
 import type { PodStatuses } from './pod-statuses.ts';
 import { illegalTransition } from './push/illegal-transition.ts';
@@ -130,19 +130,20 @@ export class StatusLoop implements Component {
   }
 
   /**
-   * Rebases the times of a static pod's status on what an earlier process reported in the mirror pod. Synchronous, so that
-   * no status with this process's times is sent first.
+   * Generates a static pod's status again, based on what an earlier process reported in the mirror pod. Synchronous, so that
+   * no status with this process's times, or without the probe results of the earlier process, is sent first.
    */
   #mirrorAppeared(uid: PodUid): void {
     const { statuses, stores } = this.#deps;
     const pod = stores.desired.get(uid)?.pod;
-    const status = statuses.get(uid);
-    if (!this.#withoutBase.has(uid) || pod === undefined || status === undefined) return;
+    const lifecycle = stores.lifecycles.get(uid);
+    const isLate = this.#withoutBase.has(uid) && statuses.get(uid) !== undefined;
+    if (!isLate || pod === undefined || lifecycle === undefined) return;
     const base = findMirror(stores.apiPods, pod)?.status;
     if (base === undefined) return;
     this.#withoutBase.delete(uid);
-    const rebased = withReportedTimes(status, base);
-    if (!isDeepStrictEqual(rebased, status)) statuses.put(uid, rebased);
+    const input = this.#inputFor(uid, pod, lifecycle);
+    this.#publish(uid, pod, input, withReportedTimes(generatePodStatus(input), base));
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
@@ -221,9 +222,8 @@ export class StatusLoop implements Component {
     return undefined;
   }
 
-  #publish(uid: PodUid, pod: Pod, input: StatusInput): void {
+  #publish(uid: PodUid, pod: Pod, input: StatusInput, status = generatePodStatus(input)): void {
     const { gates, log, statuses } = this.#deps;
-    const status = generatePodStatus(input);
     if (isDeepStrictEqual(status, input.previous)) return;
     const before = input.previous ?? pod.status ?? {};
     const revived = illegalTransition(pod, before, status, gates);

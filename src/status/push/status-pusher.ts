@@ -9,6 +9,7 @@ import { laterObject } from '../../api/k8s/resource-version.ts';
 import { type JsonObject, strategicDiff } from '../../api/k8s/strategic-diff.ts';
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import { isTerminalPhase } from '../../api/pod/active-pod.ts';
+import { staticPodsNamed, statusTarget } from '../../api/pod/mirrors.ts';
 import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../../api/pod/pod-ref.ts';
@@ -21,7 +22,6 @@ import { isKind } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { Slots } from '../../base/slots.ts';
-import { staticPodsNamed, statusTarget } from '../mirrors.ts';
 import { couldHaveRunningContainers, mergePodStatus } from './merge-status.ts';
 
 interface PodStatusApi {

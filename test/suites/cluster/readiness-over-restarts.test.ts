@@ -1,7 +1,7 @@
 // Kubelet restarts cause no status write and no readiness transition.
 import { expect, onTestFinished, test } from 'vitest';
 import type { Container, Probe } from '../../../src/api/k8s/types.ts';
-import { aContainer } from '../../builders/builders.ts';
+import { aContainer, aPod } from '../../builders/builders.ts';
 import { ClusterWorld } from '../../simulate/cluster-world.ts';
 
 const cat: Probe = { exec: { command: ['cat', '/tmp/ok'] }, periodSeconds: 1 };
@@ -58,4 +58,34 @@ for (const how of ['kill', 'stop'] as const) {
       expect(written()).toEqual(patches);
     });
   }
+}
+
+for (const how of ['kill', 'stop'] as const) {
+  test(`ten take-overs of a static pod without the file (${how}): no status write and no change of transition times`, async () => {
+    const world = new ClusterWorld();
+    onTestFinished(() => world.close());
+    await world.node.start();
+    for (const [name, [command, probes]] of Object.entries(pods)) {
+      const { uid: _, ...metadata } = aPod({ name }).metadata ?? {};
+      const containers = [aContainer({ command: ['sh', '-c', command], ...probes })];
+      world.node.write(`${name}.yaml`, { ...aPod({ name, containers }), metadata });
+    }
+    await world.advance(15_000);
+    const mirrors = names.map((name) => `${name}-n`);
+    expect(mirrors.map((name) => world.ready(name))).toEqual(Object.values(pods).map(([, , want]) => want));
+    const before = mirrors.map((name) => world.pod(name)?.status);
+    const written = (): readonly number[] =>
+      mirrors.map((name) => world.requestCount(`patch pods/status default/${name}`));
+    const patches = written();
+    for (let run = 0; run < 10; run++) {
+      await world.node[how]();
+      // A Go kubelet leaves no such file; the mirror pod has the status that it reported.
+      world.node.probeResultFile = undefined;
+      await world.node.start();
+      await world.advance(500 + run * 310);
+    }
+    await world.advance(5_000);
+    expect(mirrors.map((name) => world.pod(name)?.status)).toEqual(before);
+    expect(written()).toEqual(patches);
+  });
 }

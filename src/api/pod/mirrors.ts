@@ -1,8 +1,8 @@
 // Maps static pods to the mirror pods that represent them in the API. Pure.
 // Upstream: GetMirrorPodByPod and TranslatePodUID in pkg/kubelet/pod (manager).
-import type { Pod } from '../api/k8s/types.ts';
-import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
-import { isMirrorOf } from '../api/ports/pod-source.ts';
+import type { Pod } from '../k8s/types.ts';
+import { isMirrorOf } from '../ports/pod-source.ts';
+import { type PodUid, podFullName } from './pod-ref.ts';
 
 interface MirrorLookup {
   mirror(fullName: string): Pod | undefined;
