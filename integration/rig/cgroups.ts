@@ -1,5 +1,5 @@
 // The cgroups of a rig in all mounted hierarchies of versions 1 and 2.
-import { existsSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { identify, type ProcessId } from './process.ts';
 
@@ -10,6 +10,11 @@ function cgroupMounts(): readonly string[] {
     .map((line) => line.split(' '))
     .filter((fields) => fields[2] === 'cgroup' || fields[2] === 'cgroup2')
     .map((fields) => fields[1] ?? '');
+}
+
+/** Creates the cgroup `path`, which a Go kubelet does not do for its cgroupRoot. */
+export function makeCgroup(path: string): void {
+  for (const mount of cgroupMounts()) mkdirSync(join(mount, path), { recursive: true });
 }
 
 /** The directories of the cgroup `path` and of all cgroups below it, deepest first. */
