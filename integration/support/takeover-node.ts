@@ -176,8 +176,7 @@ export class TakeoverNode {
     );
     await sleep(settleMs);
     expect(await this.#state()).toEqual(before);
-    // An earlier kubelet has no allocations of init containers that have ended.
-    expect(allocations(this.#kubelet)).toMatchObject(allocated);
+    expect(allocations(this.#kubelet)).toEqual(allocated);
     expect(stateFiles(this.#kubelet)).toEqual(expect.arrayContaining([...files]));
     expect(await this.contentOfVolumes()).toBe(volumeContent);
     return this.#kubelet.log.matching(/^[EF]\d{4} /, from);

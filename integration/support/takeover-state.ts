@@ -85,14 +85,14 @@ export function pullRecords(kubelet: Kubelet): Readonly<Record<string, unknown>>
   );
 }
 
-/** Allocated and actuated container resources by pod UID. */
-export function allocations(kubelet: Kubelet): readonly object[] {
+/** Allocated and actuated resources by pod UID and container, without ended init containers, which not every release keeps. */
+export function allocations(kubelet: Kubelet): unknown {
   return ['allocated_pods_state', 'actuated_pods_state'].map((name) => {
-    const { data } = rootFile(kubelet, name) as { data: string };
-    const { entries = {} } = JSON.parse(data) as {
-      entries?: Record<string, { ContainerResources: unknown }>;
-    };
-    return Object.fromEntries(Object.entries(entries).map(([uid, each]) => [uid, each.ContainerResources]));
+    const pods = decodeAllocations(readFileSync(join(kubelet.rootDir, name), 'utf8'));
+    return [...pods].map(([uid, { containers }]) => [
+      uid,
+      [...containers].filter(([container]) => !ended.has(container)),
+    ]);
   });
 }
 
