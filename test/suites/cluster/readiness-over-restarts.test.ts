@@ -71,7 +71,7 @@ for (const how of ['kill', 'stop'] as const) {
       world.node.write(`${name}.yaml`, { ...aPod({ name, containers }), metadata });
     }
     await world.advance(15_000);
-    const mirrors = names.map((name) => `${name}-n`);
+    const mirrors = Object.keys(pods).map((name) => `${name}-n`);
     expect(mirrors.map((name) => world.ready(name))).toEqual(Object.values(pods).map(([, , want]) => want));
     const before = mirrors.map((name) => world.pod(name)?.status);
     const written = (): readonly number[] =>
