@@ -345,3 +345,21 @@ describe('the Pods API', () => {
     });
   });
 });
+
+test('a socket that cannot be created is an error in the log, and the kubelet runs without the API', async () => {
+  const errors: string[] = [];
+  const abort = new AbortController();
+  const api = new PodsApi({
+    stores: { desired: new Desired(), statuses: new Values(), lifecycles: new Values() },
+    rootDir: '/root-dir',
+    listen: () => Promise.reject(new Error('EACCES')),
+    pause: async () => undefined,
+    metrics: new PodsApiMetrics(new Metrics()),
+    clock: new FakeClock(),
+    log: { ...silentLogger, error: (message) => void errors.push(message) },
+  });
+  const { stopped } = await startComponent(api, abort.signal);
+  abort.abort();
+  await stopped;
+  expect(errors).toEqual(['Failed to serve the Pods API']);
+});

@@ -93,20 +93,31 @@ export class PodsApi implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { listen, log, rootDir } = this.#deps;
-    const path = `${rootDir}/pods-api/pods-api.sock`;
     this.#queue.start();
-    const listener = await listen({
-      path,
-      services: [this.#service()],
-      onError: (err, method) => log.error('Pods API server failed', { method, err }),
-    });
-    log.info('Started to serve the Pods API', { socket: path });
+    const listener = await this.#listen();
     const stop = async (): Promise<void> => {
-      await listener.close();
+      await listener?.close();
       await this.#queue.stop();
     };
     return { stopped: untilAborted(signal).then(stop) };
+  }
+
+  /** differs from upstream: without its socket the kubelet still runs pods; upstream exits. */
+  async #listen(): Promise<{ close(): Promise<void> } | undefined> {
+    const { listen, log, rootDir } = this.#deps;
+    const socket = `${rootDir}/pods-api/pods-api.sock`;
+    try {
+      const listener = await listen({
+        path: socket,
+        services: [this.#service()],
+        onError: (err, method) => log.error('Pods API server failed', { method, err }),
+      });
+      log.info('Started to serve the Pods API', { socket });
+      return listener;
+    } catch (err) {
+      log.error('Failed to serve the Pods API', { socket, err });
+      return undefined;
+    }
   }
 
   #service(): RpcService {
