@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnimplemented } from '../src/api/cri/runtime.ts';
 import { criContract } from '../test/fake-cri/contract/cri-contract.ts';
+import { olderContainerdReason } from './rig/installed-containerd.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
@@ -39,6 +40,7 @@ describeOnRig('containerd', () => {
       images: rig.cri,
       image: rig.images.busybox,
       pauseReady: true,
+      stopsAbsent: olderContainerdReason(1, 7) === undefined,
       major: Number.parseInt((await rig.cri.version({})).runtimeVersion, 10),
       hasEvents: await hasEvents(rig),
       streamsLists: await streamsLists(rig),

@@ -22,6 +22,8 @@ export interface CriSubject {
   readonly pauseReady: true;
   /** The major version of containerd, which the fake runtime takes after: errors have other texts from 2.0 on. */
   readonly major: number;
+  /** Whether stopping a missing sandbox or container succeeds, as from containerd 1.7 on. */
+  readonly stopsAbsent: boolean;
   /** Whether the runtime implements GetContainerEvents. */
   readonly hasEvents: boolean;
   /** Whether the runtime implements the streaming lists. */

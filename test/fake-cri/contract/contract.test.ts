@@ -22,6 +22,7 @@ function fake(events: boolean, streamsLists = events) {
     image: fakeBusybox.name,
     pauseReady: true,
     major: 1,
+    stopsAbsent: false,
     hasEvents: events,
     streamsLists,
     logDirectory: '/var/log/pods',
