@@ -25,10 +25,9 @@ import {
   runtimeDir,
 } from './releases.ts';
 
-/** The mirror cannot be reached: the runtime is unavailable now, not broken. */
+/** The mirror cannot deliver the runtime now; it is not broken. */
 export class MirrorUnreachable extends Error {}
 
-const defaultMirror = 'http://deb.debian.org/debian';
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const downloadMs = 180_000;
 const programs = ['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc'];
@@ -86,8 +85,16 @@ function verified(bytes: Buffer, work: string): string {
   return readFileSync(text, 'utf8');
 }
 
+/** That of this machine's apt, unless another one is selected. */
 function mirror(): string {
-  return process.env['DEBIAN_MIRROR'] ?? defaultMirror;
+  const selected = process.env['DEBIAN_MIRROR'];
+  if (selected !== undefined) return selected;
+  const args = ['indextargets', '--format', '$(SITE)', 'Created-By: Packages', 'Component: main'];
+  const sites = execFileSync('apt-get', args, { encoding: 'utf8' }).split('\n');
+  const found = sites.find((site) => site.endsWith('/debian'));
+  if (found === undefined)
+    throw new MirrorUnreachable('apt has no Debian mirror (DEBIAN_MIRROR selects one)');
+  return found;
 }
 
 async function download(path: string): Promise<Buffer> {
@@ -108,7 +115,8 @@ async function download(path: string): Promise<Buffer> {
 async function checkedDownload({ path, sha256 }: IndexedFile): Promise<Buffer> {
   const bytes = await download(path);
   const found = createHash('sha256').update(bytes).digest('hex');
-  if (found !== sha256) throw new Error(`${path} has the SHA256 ${found} instead of ${sha256}`);
+  // A mirror that is being updated has files of two versions for a while.
+  if (found !== sha256) throw new MirrorUnreachable(`${path} has the SHA256 ${found} instead of ${sha256}`);
   return bytes;
 }
 
