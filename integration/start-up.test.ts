@@ -175,7 +175,7 @@ describeOnRig('start-up', () => {
       WATCHDOG_PID: '1',
     };
     const kubelet = await launch({ env });
-    expect(kubelet.log.matching(/^W.*Failed to notify systemd.*READY=1/)).toHaveLength(1);
+    await kubelet.log.waitForLine(/^W.*Failed to notify systemd.*READY=1/);
     expect(kubelet.log.matching(/Starting systemd watchdog|notifying? the systemd watchdog/)).toEqual([]);
   });
 
