@@ -22,6 +22,8 @@ const table: readonly string[] = [
   'root/plugins_registry d750 0:0',
   'root/pod-resources d750 0:0',
   'root/pods d750 0:0',
+  'root/pods-api d750 0:0',
+  'root/pods-api/pods-api.sock s755 0:0',
   'root/pods/UID d750 0:0',
   'root/pods/UID/containers d750 0:0',
   'root/pods/UID/containers/main d750 0:0',

@@ -1,12 +1,17 @@
 // Binds a server to a path, as upstream's CreateListener: a leftover socket is removed, the directory is created with mode 0750,
-// and the socket is moved to its path once it accepts connections. The socket's own mode follows the umask; the directory
-// protects it.
+// and the socket is moved to its path once it accepts connections.
+// differs from upstream: the modes are those of a Go kubelet with umask 022, whatever the umask is.
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
+import { setDirectoryMode } from '../files/small-files.ts';
 import { hostError } from '../syscalls/syscalls-errors.ts';
+
+const directoryMode = 0o750;
+/** To connect takes the permission to write, so only root can. */
+const socketMode = 0o755;
 
 /** The kernel's limit, without the terminating zero; Node would truncate a longer path. */
 const longestPathBytes = 107;
@@ -21,10 +26,12 @@ export async function bindUnixSocket(server: Server, path: string): Promise<void
     );
   try {
     await rm(path, { force: true });
-    await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    const created = await mkdir(dirname(path), { recursive: true, mode: directoryMode });
+    if (created !== undefined) await setDirectoryMode(dirname(path), directoryMode);
     // Not longer than the final name, which fits.
     const temporary = join(dirname(path), `.${randomBytes(3).toString('hex')}`);
     await listen(server, temporary);
+    await chmod(temporary, socketMode);
     await rename(temporary, path);
   } catch (err) {
     server.close();
