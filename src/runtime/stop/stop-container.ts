@@ -1,7 +1,7 @@
 // Stops one container: its preStop hook, its turn in the termination order, SIGTERM, and SIGKILL after the rest of the grace
 // period. Upstream: killContainer and setTerminationGracePeriod in kuberuntime_container.go.
 // Invariants: hook, turn and signal share one grace period; at least two seconds pass between SIGTERM and SIGKILL; a hook that
-// fails or takes too long never prevents the container from being stopped.
+// fails or takes too long never prevents the container from being stopped, and runs no longer than the container.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { LifecycleHandler, Pod } from '../../api/k8s/types.ts';
 import { findContainer } from '../../api/pod/find-container.ts';
@@ -60,7 +60,7 @@ export async function stopContainer(
   container: ObservedContainer,
   options: StopOptions,
 ): Promise<void> {
-  const { clock, cri } = deps;
+  const { clock } = deps;
   const { order, pod, signal } = options;
   const spec = findContainer(pod, container.name);
   let graceSeconds = computeGraceSeconds(container, options);
@@ -71,20 +71,35 @@ export async function stopContainer(
     graceSeconds -= Math.floor((clock.monotonic() - startedMs) / 1_000);
   };
   const preStop = spec === undefined ? container.preStop : spec.lifecycle?.preStop;
-  if (preStop !== undefined && graceSeconds > 0) {
-    await spend(() => runPreStop(deps, container, preStop, graceSeconds, options));
+  const stopped = new AbortController();
+  try {
+    if (preStop !== undefined && graceSeconds > 0) {
+      const run = { container, handler: preStop, graceSeconds, stopped: stopped.signal };
+      await spend(() => runPreStop(deps, run, options));
+    }
+    await spend(async () => await order?.waitForTurn(container.name, graceSeconds * 1_000, signal));
+    await sendStop(deps, container, graceSeconds, options);
+  } finally {
+    stopped.abort();
   }
-  await spend(async () => await order?.waitForTurn(container.name, graceSeconds * 1_000, signal));
+  order?.stopped(container.name);
+}
+
+async function sendStop(
+  deps: StopDeps,
+  container: ObservedContainer,
+  graceSeconds: number,
+  { pod, signal, why }: StopOptions,
+): Promise<void> {
   const timeout = Math.max(graceSeconds, minimumGraceSeconds);
   deps.report.log.info('Stopping container', {
     ...(pod === undefined ? {} : { pod: podRef(pod) }),
     container: container.name,
     containerID: container.id,
     graceSeconds: timeout,
-    why: options.why,
+    why,
   });
-  await unlessGone(cri.stopContainer({ containerId: container.id, timeout }, { signal }));
-  order?.stopped(container.name);
+  await unlessGone(deps.cri.stopContainer({ containerId: container.id, timeout }, { signal }));
 }
 
 export async function unlessGone(call: Promise<unknown>): Promise<void> {
@@ -117,28 +132,48 @@ function emitKilling(
   if (fieldPath !== undefined) events.pod(pod, { type: 'Normal', reason: 'Killing', message }, fieldPath);
 }
 
-async function runPreStop(
-  deps: StopDeps,
-  observed: ObservedContainer,
-  handler: LifecycleHandler,
-  graceSeconds: number,
-  options: StopOptions,
-): Promise<void> {
-  const { podIp, signal } = options;
-  const container = findContainer(options.pod, observed.name) ?? { name: observed.name };
-  const pod = options.pod ?? { metadata: {} };
-  const run = { pod, container, containerId: observed.id, handler, podIp, when: 'preStop' as const };
-  const fields = { pod: podRef(pod), container: observed.name, containerID: observed.id };
+interface PreStopRun {
+  readonly container: ObservedContainer;
+  readonly handler: LifecycleHandler;
+  readonly graceSeconds: number;
+  /** Aborts once the container has been stopped. */
+  readonly stopped: AbortSignal;
+}
+
+/** Resolves when the hook has ended, or at the end of the grace period; the hook then runs on until the container is stopped. */
+async function runPreStop(deps: StopDeps, run: PreStopRun, options: StopOptions): Promise<void> {
+  const { graceSeconds, stopped } = run;
+  const { signal } = options;
+  const deadline = { clock: deps.clock, ms: graceSeconds * 1_000, signal, what: 'preStop hook' };
+  const hook = reportPreStop(deps, run, options, AbortSignal.any([signal, stopped]));
   try {
-    const deadline = { clock: deps.clock, ms: graceSeconds * 1_000, signal, what: 'preStop hook' };
-    await withDeadline(deadline, async (inner) => await runHook(deps, run, inner));
+    await withDeadline(deadline, async () => await hook);
   } catch (err) {
     signal.throwIfAborted();
-    const isLate = isKind(err, 'timeout');
-    if (isLate) deps.report.log.info('preStop hook exceeded the grace period', { ...fields, graceSeconds });
-    else deps.report.log.error('Failed to run preStop hook', { ...fields, err });
+    if (!isKind(err, 'timeout')) throw err;
+    const fields = { container: run.container.name, containerID: run.container.id, graceSeconds };
+    deps.report.log.info('preStop hook exceeded the grace period', fields);
+  }
+}
+
+/** Runs the hook and reports its failure. Never rejects. */
+async function reportPreStop(
+  deps: StopDeps,
+  { container: observed, handler, stopped }: PreStopRun,
+  options: StopOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const container = findContainer(options.pod, observed.name) ?? { name: observed.name };
+  const pod = options.pod ?? { metadata: {} };
+  const { podIp } = options;
+  const run = { pod, container, containerId: observed.id, handler, podIp, when: 'preStop' as const };
+  try {
+    await runHook(deps, run, signal);
+  } catch (err) {
     // An interrupted command or request has failed; an interrupted sleep has not.
-    if (isLate && handler.sleep !== undefined) return;
+    if (options.signal.aborted || (stopped.aborted && handler.sleep !== undefined)) return;
+    const fields = { pod: podRef(pod), container: observed.name, containerID: observed.id };
+    deps.report.log.error('Failed to run preStop hook', { ...fields, err });
     const fieldPath = containerFieldPath(pod, observed.name);
     // The error may contain the hook's output, so it is not part of the event.
     const event = { type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' } as const;

@@ -115,7 +115,12 @@ class Scene {
         },
         execSync: async ({ containerId, cmd }, options) => {
           this.#note(`exec ${cmd?.join(' ')} in ${containerId}`);
-          await this.clock.sleep(this.execSeconds * 1_000, options?.signal);
+          const startMs = this.clock.monotonic();
+          await this.clock.sleep(this.execSeconds * 1_000, options?.signal).catch((err: unknown) => {
+            this.#note('exec interrupted');
+            throw err;
+          });
+          if (this.clock.monotonic() - startMs > 30_000) this.#note('exec ended');
           const exitCode = this.execFails ? 1 : 0;
           return { exitCode, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
         },
@@ -196,11 +201,24 @@ test('gives up a hanging hook after the grace period, with two seconds left for 
   const it = new Scene();
   it.execSeconds = 1e6;
   await it.stop(exec, ['c']);
-  expect(it.done).toEqual(['0s exec bye in c', '30s stop c 2']);
+  expect(it.done).toEqual(['0s exec bye in c', '30s stop c 2', '30s exec interrupted']);
   expect(it.events).toEqual([
     'Normal Killing spec.containers{c}: Stopping container c',
     'Warning FailedPreStopHook spec.containers{c}: PreStopHook failed',
   ]);
+});
+
+test('a hook that exceeds the grace period runs on until the container has stopped', async () => {
+  const it = new Scene();
+  it.stopSeconds = { c: 2 };
+  it.execSeconds = 31;
+  await it.stop(exec, ['c']);
+  expect(it.done).toEqual(['0s exec bye in c', '30s stop c 2', '31s exec ended']);
+  expect(it.events).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
+  it.done.length = 0;
+  it.execSeconds = 1e6;
+  await it.stop(exec, ['c']);
+  expect(it.done).toEqual(['32s exec bye in c', '62s stop c 2', '64s exec interrupted']);
 });
 
 test('interrupts a sleep that exceeds the grace period without a failure', async () => {
