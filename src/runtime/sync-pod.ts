@@ -49,6 +49,8 @@ export interface SyncRequest {
   readonly order: number;
   /** Called when a sandbox was created, before its containers are. */
   readonly onSandboxReady?: () => void;
+  /** Called before containers are stopped in order to be started again by the same sync. */
+  readonly onReplacing?: (names: readonly string[]) => void;
   readonly signal: AbortSignal;
 }
 
@@ -134,6 +136,9 @@ export async function syncPod(deps: PodRuntimeDeps, request: SyncRequest): Promi
   }
   const context = await syncContext(deps, request, starts);
   // Step 3
+  const replaced = stops.flatMap((action) => (action.do === 'stop-container' ? action.name : []));
+  const replacing = replaced.filter((name) => context.starting.includes(name));
+  if (replacing.length > 0) request.onReplacing?.(replacing);
   for (const action of stops) await execute(deps, context, action);
   // Step 4, in every sync and not only in one that starts a container: mounted ConfigMaps and Secrets follow their objects.
   if (starts.length > 0 || !stops.some((action) => action.do === 'stop-pod')) {

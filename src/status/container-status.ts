@@ -43,6 +43,8 @@ export interface ContainerView extends NodeView {
   readonly ending: boolean;
   /** The pod is terminating and not all of it has stopped: containers that exited meanwhile are reported with the last. */
   readonly holding: boolean;
+  /** Containers that exit because the sync in progress replaces them. */
+  readonly replacing: readonly string[];
   readonly waiting: Readonly<Record<string, WaitingReason>>;
   readonly probes: ProbeView | undefined;
 }
@@ -75,13 +77,22 @@ function currentStatus(
     ({ name, state }) => name === spec.name && state !== 'created',
   );
   if (newest === undefined) return missingStatus(view, spec, old);
-  if (view.holding && newest.state === 'exited' && old !== undefined && ran(old, view, newest.id)) return old;
+  const isHeld = view.holding || isReplaced(view, spec, newest);
+  if (isHeld && newest.state === 'exited' && old !== undefined && ran(old, view, newest.id)) return old;
   const observed = observedStatus(spec, newest, old, view);
   const status = view.mayRestartAll
     ? afterRestart(observed, replacedStatus(view, spec, observed, old))
     : observed;
   if (earlier === undefined) return status;
   return { ...status, lastState: stateOf(earlier, formatContainerId(view.runtimeName, earlier.id)) };
+}
+
+/**
+ * Whether the container is started again although its restart policy forbids it, because its definition has changed. The API
+ * does not permit such a container to leave the terminated state, so its exit is reported with the start of the next one.
+ */
+function isReplaced(view: ContainerView, spec: ContainerSpec, { exitCode }: ObservedContainer): boolean {
+  return view.replacing.includes(spec.name) && !policyRestarts(view, spec, exitCode);
 }
 
 /** The last status, as it would be had the removal of its container been reported before the next one was started. */
@@ -170,8 +181,16 @@ function willStart(view: ContainerView, kind: ContainerKind, spec: ContainerSpec
   if (newest.state === 'running') return false;
   if (newest.state !== 'exited') return true;
   if (kind === 'init' && newest.exitCode === 0) return false;
-  const { ContainerRestartRules: rules, RestartAllContainersOnContainerExits: all } = view.gates;
-  return restartsAfter({ podPolicy: view.restartPolicy, rules, all }, spec, newest.exitCode);
+  return policyRestarts(view, spec, newest.exitCode);
+}
+
+function policyRestarts(
+  { gates, restartPolicy }: ContainerView,
+  spec: ContainerSpec,
+  exitCode: number,
+): boolean {
+  const { ContainerRestartRules: rules, RestartAllContainersOnContainerExits: all } = gates;
+  return restartsAfter({ podPolicy: restartPolicy, rules, all }, spec, exitCode);
 }
 
 function withReadiness(

@@ -122,6 +122,7 @@ function allContainerStatuses(input: StatusInput, old: PodStatus, podIsTerminal:
     hasRegularContainer: hasRegularContainer(pod, observed),
     ending: lifecycle.state !== 'syncing' || pod.metadata?.deletionTimestamp !== undefined,
     holding: lifecycle.state === 'terminating' && !podIsTerminal,
+    replacing: lifecycle.state === 'syncing' ? (lifecycle.replacing ?? []) : [],
     waiting: lifecycle.state === 'syncing' ? lifecycle.waiting : {},
     supportsRecursiveReadOnly: input.supportsRecursiveReadOnly ?? false,
     gates: gatesOf(input),

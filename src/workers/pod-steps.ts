@@ -120,8 +120,11 @@ export class PodSteps {
     resizes?.check(uid);
     const onSandboxReady = (): void =>
       this.#records.reportSyncing(uid, undefined, explain, { sandboxReady: true });
+    const onReplacing = (replacing: readonly string[]): void =>
+      this.#records.reportSyncing(uid, undefined, explain, { replacing });
+    const { order, pod } = wanted;
     const result = await runtime
-      .sync({ pod: wanted.pod, seen: observed.get(uid), order: wanted.order, onSandboxReady, signal })
+      .sync({ pod, seen: observed.get(uid), order, onSandboxReady, onReplacing, signal })
       .catch((err: unknown) => this.#inspectAfterFailure(uid, err, signal));
     if (result.resizeFailure !== undefined) resizes?.failed(uid, result.resizeFailure);
     try {

@@ -69,6 +69,8 @@ interface WorkerRuntime {
     readonly order: number;
     /** Called when a sandbox was created, before its containers are. */
     readonly onSandboxReady: () => void;
+    /** Called before containers are stopped in order to be started again by the same sync. */
+    readonly onReplacing: (names: readonly string[]) => void;
     readonly signal: AbortSignal;
   }): Promise<WorkerSync>;
   stopPod(

@@ -26,6 +26,9 @@ export interface WorkerRecord {
   isUnremovable: boolean;
 }
 
+/** What the sync in progress has done so far, or is about to do. */
+type SyncProgress = Partial<Pick<Extract<PodLifecycle, { state: 'syncing' }>, 'replacing' | 'sandboxReady'>>;
+
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 export class WorkerRecords {
@@ -79,7 +82,7 @@ export class WorkerRecords {
     uid: PodUid,
     waiting: Readonly<Record<string, WaitingReason>> | undefined,
     explain: string,
-    { sandboxReady = false } = {},
+    { replacing, sandboxReady = false }: SyncProgress = {},
   ): void {
     if (this.#stores.desired.get(uid) === undefined) return;
     const published = this.#stores.lifecycles.get(uid);
@@ -93,6 +96,7 @@ export class WorkerRecords {
       explain,
       explainSinceMs,
       ...((sandboxReady || isUninspected) && { sandboxReady: true }),
+      ...(replacing && { replacing }),
     });
   }
 

@@ -19,6 +19,8 @@ export type PodLifecycle =
       readonly waiting: Readonly<Record<string, WaitingReason>>;
       /** The sync in progress has created the pod's sandbox, which no inspection has seen yet. */
       readonly sandboxReady?: boolean;
+      /** Names of the containers that the sync in progress stops in order to start them again. */
+      readonly replacing?: readonly string[];
       /** What the worker is waiting for, as a sentence, and since when. */
       readonly explain: string;
       readonly explainSinceMs: number;

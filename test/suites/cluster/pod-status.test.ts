@@ -166,3 +166,29 @@ test('an ephemeral container is started once and reported, and does not affect r
   expect(emitted.map(({ reason }) => reason)).toEqual(['Pulled', 'Created', 'Started']);
   expect(world.callCount('createContainer')).toBe(2);
 });
+
+test.each(['OnFailure', 'Never'] as const)(
+  'a container with a changed image runs again, whatever its exit code, with restartPolicy %s',
+  async (restartPolicy) => {
+    const world = await startCluster();
+    const command = ['sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.2; done'];
+    const images = ['docker.io/library/busybox:1', 'docker.io/library/busybox:latest'];
+    world.node.cri.addImage({ name: images[1] ?? '' });
+    const spec = (image = ''): object => ({ restartPolicy, containers: [aContainer({ command, image })] });
+    world.run('job', spec(images[0]));
+    await world.advance(3_000);
+    const own = () => world.pod('job')?.status?.containerStatuses?.[0];
+    expect(own()).toMatchObject({ restartCount: 0, state: { running: {} } });
+    // Long enough for the exit to be observed before the next start.
+    world.node.cri.faults.latency('createContainer', 5_000);
+    world.api.objects.patch('pods', 'default', 'job', { spec: spec(images[1]) });
+    await world.advance(3_000);
+    expect(own()).toMatchObject({ restartCount: 0, state: { running: {} } });
+    await world.advance(5_000);
+    expect(own()).toMatchObject({
+      restartCount: 1,
+      state: { running: {} },
+      lastState: { terminated: { exitCode: 0 } },
+    });
+  },
+);
