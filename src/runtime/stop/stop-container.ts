@@ -65,24 +65,28 @@ export async function stopContainer(
   const spec = findContainer(pod, container.name);
   let graceSeconds = computeGraceSeconds(container, options);
   emitKilling(deps, container, options);
-  const spend = async (work: () => Promise<void>): Promise<void> => {
-    const startedMs = clock.monotonic();
-    await work();
-    graceSeconds -= Math.floor((clock.monotonic() - startedMs) / 1_000);
-  };
   const preStop = spec === undefined ? container.preStop : spec.lifecycle?.preStop;
   const stopped = new AbortController();
   try {
     if (preStop !== undefined && graceSeconds > 0) {
       const run = { container, handler: preStop, graceSeconds, stopped: stopped.signal };
-      await spend(() => runPreStop(deps, run, options));
+      const startedMs = clock.monotonic();
+      const isLate = await runPreStop(deps, run, options);
+      // A timer may fire a fraction of a millisecond early: a late hook has spent all of the grace period nevertheless.
+      graceSeconds = isLate ? 0 : graceSeconds - wholeSeconds(clock.monotonic() - startedMs);
     }
-    await spend(async () => await order?.waitForTurn(container.name, graceSeconds * 1_000, signal));
+    const startedMs = clock.monotonic();
+    await order?.waitForTurn(container.name, graceSeconds * 1_000, signal);
+    graceSeconds -= wholeSeconds(clock.monotonic() - startedMs);
     await sendStop(deps, container, graceSeconds, options);
   } finally {
     stopped.abort();
   }
   order?.stopped(container.name);
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.floor(ms / 1_000);
 }
 
 async function sendStop(
@@ -140,19 +144,21 @@ interface PreStopRun {
   readonly stopped: AbortSignal;
 }
 
-/** Resolves when the hook has ended, or at the end of the grace period; the hook then runs on until the container is stopped. */
-async function runPreStop(deps: StopDeps, run: PreStopRun, options: StopOptions): Promise<void> {
+/** Resolves when the hook has ended, or with true at the end of the grace period: the hook then runs on until the stop. */
+async function runPreStop(deps: StopDeps, run: PreStopRun, options: StopOptions): Promise<boolean> {
   const { graceSeconds, stopped } = run;
   const { signal } = options;
   const deadline = { clock: deps.clock, ms: graceSeconds * 1_000, signal, what: 'preStop hook' };
   const hook = reportPreStop(deps, run, options, AbortSignal.any([signal, stopped]));
   try {
     await withDeadline(deadline, async () => await hook);
+    return false;
   } catch (err) {
     signal.throwIfAborted();
     if (!isKind(err, 'timeout')) throw err;
     const fields = { container: run.container.name, containerID: run.container.id, graceSeconds };
     deps.report.log.info('preStop hook exceeded the grace period', fields);
+    return true;
   }
 }
 

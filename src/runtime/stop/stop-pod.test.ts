@@ -89,8 +89,8 @@ for (const [name, options, over, want] of graces) {
 }
 
 class Scene {
-  readonly clock = new FakeClock();
-  readonly beganMs = this.clock.monotonic();
+  readonly clock: FakeClock;
+  readonly beganMs: number;
   /** `12s stop c 18`: the time, the CRI call, and its grace period. */
   readonly done: string[] = [];
   readonly events: string[] = [];
@@ -98,6 +98,11 @@ class Scene {
   execFails = false;
   stopSeconds: Record<string, number> = {};
   readonly abort = new AbortController();
+
+  constructor(clock = new FakeClock()) {
+    this.clock = clock;
+    this.beganMs = clock.monotonic();
+  }
 
   get deps(): StopDeps {
     return {
@@ -219,6 +224,27 @@ test('a hook that exceeds the grace period runs on until the container has stopp
   it.execSeconds = 1e6;
   await it.stop(exec, ['c']);
   expect(it.done).toEqual(['32s exec bye in c', '62s stop c 2', '64s exec interrupted']);
+});
+
+test('sidecars with hanging hooks are stopped together, also if a timer fires a little early', async () => {
+  class EarlyTimers extends FakeClock {
+    override monotonic(): number {
+      return super.monotonic() * 0.999_99;
+    }
+  }
+  const it = new Scene(new EarlyTimers());
+  it.execSeconds = 1e6;
+  it.stopSeconds = { a: 2, b: 2 };
+  const lifecycle = { preStop: { exec: { command: ['bye'] } } };
+  const sidecar = (name: string) => aContainer({ name, restartPolicy: 'Always', lifecycle });
+  await it.stop(aPod({ terminationGracePeriodSeconds: 30, initContainers: [sidecar('a'), sidecar('b')] }), [
+    'a',
+    'b',
+  ]);
+  const stops = it.done.flatMap((line) =>
+    line.includes(' stop ') ? line.replace(/^29\.9+\d*s/, '30s') : [],
+  );
+  expect(stops.toSorted()).toEqual(['30s stop a 2', '30s stop b 2']);
 });
 
 test('interrupts a sleep that exceeds the grace period without a failure', async () => {
