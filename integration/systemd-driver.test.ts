@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FakeSystemd } from '../test/fakes/fake-systemd.ts';
 import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
+import { fixedCgroupDriverReason } from './rig/installed-containerd.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { rigUnavailableReason } from './rig/prerequisites.ts';
 import { type Rig, startRig } from './rig/rig.ts';
@@ -14,7 +15,7 @@ import { container, manifest } from './support/manifest.ts';
 import { containerIdOf, uidOf } from './support/pod-state.ts';
 import { TestPods } from './support/test-pods.ts';
 
-const why = rigUnavailableReason() ?? busUnavailableReason();
+const why = rigUnavailableReason() ?? busUnavailableReason() ?? fixedCgroupDriverReason();
 
 describe.skipIf(why !== undefined)(
   `slices of systemd${why === undefined ? '' : ` (skipped: ${why})`}`,

@@ -21,6 +21,15 @@ export function olderContainerdReason(major: number, minor = 0): string | undefi
   return `skipped: containerd ${found.join('.')} lacks this; RIG_CONTAINERD=2 selects containerd 2`;
 }
 
+/**
+ * Undefined if the kubelet's cgroupDriver takes effect; otherwise the end of a test's name. From containerd 2 on the runtime
+ * reports its own driver, which is cgroupfs on a machine without systemd, and the runtime's driver wins.
+ */
+export function fixedCgroupDriverReason(): string | undefined {
+  const major = installedRelease()?.[0] ?? 0;
+  return major < 2 ? undefined : 'containerd 2 reports its own cgroup driver';
+}
+
 /** A suite that needs a rig with this containerd or a later one. Skipped with the reason in its name otherwise. */
 export function describeOnContainerd(major: number, minor: number, name: string, body: () => void): void {
   const why = olderContainerdReason(major, minor);
