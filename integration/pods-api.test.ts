@@ -1,6 +1,6 @@
 // The Pods API of the built command on its socket, with grpc-js as the client: lists, watches, restarts, slow clients.
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -119,6 +119,7 @@ describeOnRig('pods api', () => {
       flags: [`--manifest-url=http://127.0.0.1:${port}/`, '--http-check-frequency=1s'],
     });
     try {
+      await waitFor(() => existsSync(socketOf(late)), 'the socket', 5_000);
       const client = connect(late);
       const initializing = 'FAILED_PRECONDITION: Kubelet is initializing';
       expect(await failureOf(client.list())).toBe(initializing);
