@@ -39,8 +39,9 @@ interface Contender {
 async function contender(rig: Rig, title: string, name: string, command?: string): Promise<Contender> {
   const cluster = await startCluster(rig, name);
   const flags = [`--kubeconfig=${cluster.kubeconfig}`];
-  const options = { name, nodeName: name, flags, ...(command === undefined ? {} : { command }) };
-  const kubelet = await rig.kubelet(options);
+  // The API server double reads JSON only; a Go kubelet would send protobuf.
+  const peer = command === undefined ? {} : { command, config: { contentType: 'application/json' } };
+  const kubelet = await rig.kubelet({ name, nodeName: name, flags, ...peer });
   await cluster.untilNodeReady();
   return { title, kubelet, cluster, singles: [], burst: [] };
 }
