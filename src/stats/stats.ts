@@ -1,7 +1,6 @@
 // Serves resource usage of node, pods and containers: the summary, /metrics/resource, /metrics/cadvisor, and the figures for
 // eviction. Owns the collections. Invariants: nothing is collected unless requested; callers within 10 s share a collection;
 // what cannot be collected in time is omitted and reported as a fault. Upstream: pkg/kubelet/stats, pkg/kubelet/server/stats.
-import type { NodeLoad, NodeLoadSource } from '../api/ports/node-usage.ts';
 import type { FileSystemSpace } from '../api/ports/volume-host.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
@@ -16,7 +15,6 @@ import { CollectDisk, type CollectDiskDeps, type CollectedDisk } from './collect
 import { type CollectedNetwork, type CollectNetworkDeps, collectNetwork } from './collect/collect-network.ts';
 import { type CollectedUsage, CollectUsage, type CollectUsageDeps } from './collect/collect-usage.ts';
 import { RuntimeStats, type RuntimeStatsDeps } from './collect/runtime-stats.ts';
-import { nodeLoad } from './node-load.ts';
 import { pickPods } from './pick-pods.ts';
 import { renderResourceMetrics } from './resource-metrics.ts';
 import { Shared } from './shared.ts';
@@ -55,7 +53,7 @@ const maxAgeMs = 10_000;
 const maxPartAgeMs = 5_000;
 const spaceDeadlineMs = 2_000;
 
-export class Stats implements Component, NodeLoadSource {
+export class Stats implements Component {
   readonly name = 'stats';
   readonly #deps: StatsDeps;
   readonly #stopping = new AbortController();
@@ -121,11 +119,6 @@ export class Stats implements Component, NodeLoadSource {
   /** Disk usage of the pods' logs and volumes. */
   disk(): Promise<CollectedDisk> {
     return this.#disk.get();
-  }
-
-  async load(withinMs = maxAgeMs): Promise<NodeLoad> {
-    await Promise.all([this.#usage.get(withinMs), this.#disk.get(withinMs)]);
-    return nodeLoad(await this.#all.get(withinMs));
   }
 
   async #collectAll(

@@ -9,6 +9,8 @@ export interface EventText {
   /** CamelCase, as upstream's pkg/kubelet/events names it. */
   readonly reason: string;
   readonly message: string;
+  /** metadata.annotations of the Event object. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** Never blocks and never throws: an event that cannot be sent is dropped. */

@@ -10,4 +10,14 @@ export interface PodKill {
   readonly graceSeconds?: number;
   /** For example DisruptionTarget. */
   readonly condition?: Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'>;
+  /** The pod was evicted: its dead containers and logs may be removed although the API server still has the pod. */
+  readonly evicted?: true;
+  /** The rule that fired and the figures at that moment, for /explain/history. Contains nothing secret. */
+  readonly evidence?: KillEvidence;
+}
+
+export interface KillEvidence {
+  /** Such as `memory.available<100Mi`. */
+  readonly rule: string;
+  readonly figures: Readonly<Record<string, string | number>>;
 }
