@@ -1,21 +1,15 @@
 // Rules for eviction thresholds. Upstream rejects these when it builds the eviction manager; here they are part of the
 // validation. Upstream: ParseThresholdConfig in pkg/kubelet/eviction/helpers.go.
+import {
+  evictionSignals,
+  isDisabledThreshold,
+  isEvictionSignal,
+  parsePercentage,
+} from '../../api/quantity/eviction-threshold.ts';
 import { Duration } from '../duration.ts';
 import { parseQuantity } from '../quantity.ts';
 import type { StringMap } from '../schema.ts';
 import { listWords, quote, type Rule, type RuleContext } from './context.ts';
-
-const evictionSignals: readonly string[] = [
-  'memory.available',
-  'allocatableMemory.available',
-  'nodefs.available',
-  'nodefs.inodesFree',
-  'imagefs.available',
-  'imagefs.inodesFree',
-  'containerfs.available',
-  'containerfs.inodesFree',
-  'pid.available',
-];
 
 export const evictionRules: Rule = (context) => {
   const { config, fail } = context;
@@ -28,7 +22,7 @@ export const evictionRules: Rule = (context) => {
   });
   checkSignals(context, 'evictionMinimumReclaim', config.evictionMinimumReclaim, reclaimProblem);
   for (const [signal, threshold] of Object.entries(config.evictionSoft)) {
-    if (isOff(threshold) || config.evictionSoftGracePeriod[signal] !== undefined) continue;
+    if (isDisabledThreshold(threshold) || config.evictionSoftGracePeriod[signal] !== undefined) continue;
     fail('evictionSoftGracePeriod', `the soft threshold of ${quote(signal)} has no grace period`);
   }
 };
@@ -41,22 +35,18 @@ function checkSignals(
 ): void {
   for (const [signal, text] of Object.entries(values)) {
     const problem = problemOf(text);
-    if (!evictionSignals.includes(signal)) {
+    if (!isEvictionSignal(signal)) {
       fail(path, `${quote(signal)} is not a signal, must be one of ${listWords(evictionSignals)}`);
     } else if (problem !== undefined) fail(path, `${quote(text)} of ${quote(signal)} ${problem}`);
   }
 }
 
-function isOff(threshold: string): boolean {
-  return threshold === '0%' || threshold === '100%';
-}
-
 function thresholdProblem(text: string): string | undefined {
-  if (isOff(text)) return undefined;
+  if (isDisabledThreshold(text)) return undefined;
   if (text.endsWith('%')) {
-    const percent = parsePercent(text);
-    if (percent === undefined) return 'is not a percentage';
-    return percent < 0 || percent > 100 ? 'is not from 0% to 100%' : undefined;
+    const fraction = parsePercentage(text);
+    if (fraction === undefined) return 'is not a percentage';
+    return fraction < 0 || fraction > 1 ? 'is not from 0% to 100%' : undefined;
   }
   const quantity = parseQuantity(text);
   if (quantity === undefined) return 'is neither a quantity nor a percentage';
@@ -65,18 +55,11 @@ function thresholdProblem(text: string): string | undefined {
 
 function reclaimProblem(text: string): string | undefined {
   if (text.endsWith('%')) {
-    const percent = parsePercent(text);
-    if (percent === undefined) return 'is not a percentage';
-    return percent > 0 ? undefined : 'is not positive';
+    const fraction = parsePercentage(text);
+    if (fraction === undefined) return 'is not a percentage';
+    return fraction > 0 ? undefined : 'is not positive';
   }
   const quantity = parseQuantity(text);
   if (quantity === undefined) return 'is neither a quantity nor a percentage';
   return quantity.sign() < 0 ? 'is negative' : undefined;
-}
-
-function parsePercent(text: string): number | undefined {
-  let end = text.length;
-  while (text[end - 1] === '%') end -= 1;
-  const number = text.slice(0, end);
-  return /^[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(number) ? Number(number) : undefined;
 }
