@@ -1,0 +1,113 @@
+// Pods that exceed a limit of local storage. They are evicted without pressure on the node. Pure.
+// Invariant: a figure that was not measured exceeds nothing; a critical pod is never evicted.
+// Upstream: localStorageEviction in pkg/kubelet/eviction/eviction_manager.go.
+import type { Pod } from '../../api/k8s/types.ts';
+import { isCriticalPod } from '../../api/pod/critical-pods.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
+import { podLimits } from '../../api/pod/resources.ts';
+import type { PodLoad } from '../../api/ports/node-usage.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
+import { amountOf, parseAmounts } from '../../api/quantity/resource-amounts.ts';
+import type { DiskLayout } from './layout.ts';
+
+interface StorageLimitOptions {
+  readonly layout: DiskLayout;
+  /** The gate InPlacePodVerticalScalingMemoryBackedVolumes: the kernel alone enforces the size of memory-backed volumes. */
+  readonly memoryBackedVolumesResize: boolean;
+}
+
+export interface ExceededLimit {
+  /** The label of the eviction metric. */
+  readonly signal: 'emptydirfs.limit' | 'ephemeralpodfs.limit' | 'ephemeralcontainerfs.limit';
+  readonly message: string;
+  /** The volume or container; the pod as a whole has no name here. */
+  readonly name?: string;
+  readonly usedBytes: number;
+  readonly limit: Quantity;
+}
+
+const storage = 'ephemeral-storage';
+
+/** The first exceeded limit: of a volume, of the pod, of a container. */
+export function exceededStorageLimit(
+  pod: Pod,
+  load: PodLoad,
+  options: StorageLimitOptions,
+): ExceededLimit | undefined {
+  if (isCriticalPod(pod)) return undefined;
+  return (
+    exceededVolume(pod, load, options) ?? exceededPod(pod, load) ?? exceededContainer(pod, load, options)
+  );
+}
+
+/** Whether the pod has a limit to check. Only these pods need to be measured. */
+export function hasStorageLimit(
+  pod: Pod,
+  options: Pick<StorageLimitOptions, 'memoryBackedVolumesResize'> = { memoryBackedVolumesResize: false },
+): boolean {
+  if (isCriticalPod(pod)) return false;
+  return limitedVolumes(pod, options).length > 0 || podLimits(pod).has(storage);
+}
+
+interface LimitedVolume {
+  readonly name: string;
+  readonly limit: Quantity;
+}
+
+function limitedVolumes(
+  pod: Pod,
+  options: Pick<StorageLimitOptions, 'memoryBackedVolumesResize'>,
+): readonly LimitedVolume[] {
+  return (pod.spec?.volumes ?? []).flatMap(({ name, emptyDir }) => {
+    if (emptyDir?.sizeLimit === undefined) return [];
+    if (emptyDir.medium === 'Memory' && options.memoryBackedVolumesResize) return [];
+    const limit = Quantity.fromJson(emptyDir.sizeLimit);
+    return limit.sign() > 0 ? [{ name, limit }] : [];
+  });
+}
+
+function exceededVolume(pod: Pod, load: PodLoad, options: StorageLimitOptions): ExceededLimit | undefined {
+  for (const { limit, name } of limitedVolumes(pod, options)) {
+    const usedBytes = load.volumes.find((volume) => volume.name === name)?.usedBytes;
+    if (usedBytes === undefined || !exceeds(usedBytes, limit)) continue;
+    const message = `Usage of EmptyDir volume "${name}" exceeds the limit "${limit}". `;
+    return { signal: 'emptydirfs.limit', message, name, usedBytes, limit };
+  }
+  return undefined;
+}
+
+/** A limit of one container limits the whole pod, as upstream: its other containers and volumes count too. */
+function exceededPod(pod: Pod, load: PodLoad): ExceededLimit | undefined {
+  const limit = podLimits(pod).get(storage);
+  const usedBytes = load.ephemeralBytes;
+  if (limit === undefined || usedBytes === undefined || !exceeds(usedBytes, limit)) return undefined;
+  const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
+  return { signal: 'ephemeralpodfs.limit', message, usedBytes, limit };
+}
+
+/**
+ * differs from upstream: the writable layer counts wherever it lies on nodefs, also if images have their own file system; and init
+ * containers that are not sidecars are checked too while they run.
+ */
+function exceededContainer(
+  pod: Pod,
+  load: PodLoad,
+  { layout }: StorageLimitOptions,
+): ExceededLimit | undefined {
+  const specs = initAndRegularContainers(pod);
+  const limits = new Map(
+    specs.map(({ name, resources }) => [name, amountOf(parseAmounts(resources?.limits), storage)]),
+  );
+  for (const { logBytes, name, writtenBytes = 0 } of load.containers) {
+    const limit = limits.get(name) ?? Quantity.zero;
+    const usedBytes = layout === 'imagefs' ? logBytes : logBytes + writtenBytes;
+    if (limit.isZero() || !exceeds(usedBytes, limit)) continue;
+    const message = `Container ${name} exceeded its local ephemeral storage limit "${limit}". `;
+    return { signal: 'ephemeralcontainerfs.limit', message, name, usedBytes, limit };
+  }
+  return undefined;
+}
+
+function exceeds(usedBytes: number, limit: Quantity): boolean {
+  return Quantity.of(BigInt(Math.trunc(usedBytes))).cmp(limit) > 0;
+}
