@@ -45,7 +45,7 @@ export function untoleratedTaint(pod: Pod, node: Node): Taint | undefined {
   );
 }
 
-function tolerates(toleration: Toleration, taint: Taint): boolean {
+export function tolerates(toleration: Toleration, taint: Taint): boolean {
   const { effect = '', key = '', operator = 'Equal', value = '' } = toleration;
   if (effect !== '' && effect !== taint.effect) return false;
   if (key !== '' && key !== taint.key) return false;
