@@ -19,12 +19,10 @@ export const eviction = {
   }),
   evictionSoft: stringMap({
     flag: { name: 'eviction-soft', type: 'thresholds' },
-    effect: noneYet(missing.eviction),
     doc: 'Thresholds that trigger eviction when they stay crossed for their grace period.',
   }),
   evictionSoftGracePeriod: stringMap({
     flag: 'eviction-soft-grace-period',
-    effect: noneYet(missing.eviction),
     doc: 'Grace period of each soft threshold: signal to duration. Every soft threshold needs one.',
   }),
   evictionPressureTransitionPeriod: duration({
@@ -40,7 +38,6 @@ export const eviction = {
   }),
   evictionMinimumReclaim: stringMap({
     flag: 'eviction-minimum-reclaim',
-    effect: noneYet(missing.eviction),
     doc: 'How much an eviction reclaims beyond the threshold: signal to quantity or percentage.',
   }),
   mergeDefaultEvictionSettings: boolean({
