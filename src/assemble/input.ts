@@ -24,6 +24,7 @@ import type { RuntimeFiles } from '../runtime/runtime-deps.ts';
 import type { LogHost } from '../server/logs/log-handlers.ts';
 import type { DecodeInWorker } from '../sources/build-pods.ts';
 import type { ManifestFiles } from '../sources/file-source.ts';
+import type { NodeLoadDeps } from '../stats/load/node-load.ts';
 import type { StatsDeps } from '../stats/stats.ts';
 import type { OpenCluster } from './cluster-api.ts';
 
@@ -40,10 +41,11 @@ interface ImageHost {
 /** The sources of statistics. */
 export interface StatsEdge {
   readonly cgroups: CgroupReader | undefined;
-  readonly host: StatsDeps['readers']['host'] & {
-    ownCgroup(version: 1 | 2): string | undefined;
-    topology(): Promise<CpuTopology>;
-  };
+  readonly host: StatsDeps['readers']['host'] &
+    NodeLoadDeps['host'] & {
+      ownCgroup(version: 1 | 2): string | undefined;
+      topology(): Promise<CpuTopology>;
+    };
   readonly own: ProcessFiguresSource & { close(): void };
   /** When the machine booted, by the wall clock; 0 if unknown. */
   readonly bootedAtMs: number;

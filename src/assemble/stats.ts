@@ -1,6 +1,7 @@
 // Statistics of the node, its pods and containers, and metrics about the machine and this process.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
+import type { NodeLoadSource } from '../api/ports/node-usage.ts';
 import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';
 import { hugePageBytes } from '../api/quantity/huge-pages.ts';
 import type { Component } from '../base/component.ts';
@@ -15,6 +16,7 @@ import { podsCgroup } from '../resources/cgroups/cgroup-policies.ts';
 import { statsHandlers } from '../server/metrics-handlers.ts';
 import type { RouteHandlers } from '../server/routes.ts';
 import { DiskMetrics } from '../stats/disk-metrics.ts';
+import { NodeLoad } from '../stats/load/node-load.ts';
 import { machineInfo, sandboxImage } from '../stats/machine-info.ts';
 import { podCgroupPlaces, systemCgroups } from '../stats/node-cgroups.ts';
 import { Stats } from '../stats/stats.ts';
@@ -51,6 +53,8 @@ interface StatsRooms {
 
 interface AssembledStats {
   readonly handlers: RouteHandlers;
+  /** The figures that eviction decides by. */
+  readonly load: NodeLoadSource;
   readonly components: readonly Component[];
 }
 
@@ -85,16 +89,35 @@ export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledSt
     ownCgroup: () => host.ownCgroup(edge.cgroups?.version ?? 2),
     startedAtMs: clock.now(),
   };
+  const { rootDir } = flags;
+  const { podLogsDir } = config;
+  const pause = edge.pause.bind(edge);
+  const reserved = gates.HugepageAwareEviction ? hugePageBytes(capacity.hugePages) : 0;
+  const ownLog = log.with({ component: 'stats' });
+  const load = new NodeLoad({
+    observed: stores.observed,
+    cgroups: edge.cgroups,
+    runtime: cri,
+    hugePageBytes: reserved,
+    log: ownLog,
+    host,
+    places,
+    pause,
+    volumes,
+    rootDir,
+    podLogsDir,
+    clock,
+  });
   const stats = new Stats({
     observed: stores.observed,
     runtime: cri,
     volumes,
-    readers: { cgroups: edge.cgroups, host, pause: edge.pause.bind(edge), unreadable },
+    readers: { cgroups: edge.cgroups, host, pause, unreadable },
     node: {
       places,
       system: () => systemCgroups(system),
-      rootDir: flags.rootDir,
-      podLogsDir: config.podLogsDir,
+      rootDir,
+      podLogsDir,
       sandboxImage: sandboxImage(cri),
       machine: machineInfo({
         identity: () => edges.nodeHost.identity(),
@@ -106,10 +129,10 @@ export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledSt
       nodeName,
       bootedAtMs: edge.bootedAtMs,
       psi: gates.KubeletPSI,
-      hugePageBytes: gates.HugepageAwareEviction ? hugePageBytes(capacity.hugePages) : 0,
+      hugePageBytes: reserved,
     },
     clock,
-    log: log.with({ component: 'stats' }),
+    log: ownLog,
   });
   podCountMetrics({ registry: metrics.registry, ...stores });
   const architecture = edges.nodeHost.architecture();
@@ -119,6 +142,7 @@ export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledSt
     build: buildInfo({ version: kubeletVersion, ...versionNumbers, architecture, nodeVersion: own.version }),
   });
   return {
+    load,
     handlers: statsHandlers({ stats, diskMetrics: new DiskMetrics(metrics.registry), metrics }),
     components: [
       stats,

@@ -33,6 +33,7 @@ import { trimMemory } from './machine/trim-memory.ts';
 import { DecodeWorker } from './manifests/decode-worker-client.ts';
 import { listManifests, readManifestFile } from './manifests/read-manifest.ts';
 import { watchManifests } from './manifests/watch-manifests.ts';
+import { memoryPressure } from './pressure/memory-watch.ts';
 import { probeEdges } from './probe/probe-edges.ts';
 import { resultFile } from './probe/result-file.ts';
 import { type StatsHostOptions, statsHost } from './stats/stats-host.ts';
@@ -67,6 +68,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     /** Processes outside pods. Undefined on a machine without cgroups. */
     systemProcesses: (pageSizes: readonly string[]) =>
       hierarchies && systemProcesses({ hierarchies, pageSizes, clock, killProcess }),
+    memoryPressure: memoryPressure(hierarchies),
     kernelLog: (listener: KernelLogListener) => followKernelLog(listener),
     manifests: {
       list: listManifests,

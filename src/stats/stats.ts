@@ -1,5 +1,5 @@
-// Serves resource usage of node, pods and containers: the summary, /metrics/resource, /metrics/cadvisor, and the figures for
-// eviction. Owns the collections. Invariants: nothing is collected unless requested; callers within 10 s share a collection;
+// Serves resource usage of node, pods and containers to scrapers: the summary, /metrics/resource, /metrics/cadvisor. Eviction reads
+// load/ instead. Owns the collections. Invariants: nothing is collected unless requested; callers within 10 s share a collection;
 // what cannot be collected in time is omitted and reported as a fault. Upstream: pkg/kubelet/stats, pkg/kubelet/server/stats.
 import type { FileSystemSpace } from '../api/ports/volume-host.ts';
 import { withDeadline } from '../base/abort/deadline.ts';

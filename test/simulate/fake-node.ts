@@ -10,7 +10,7 @@ import type { HttpAnswer, HttpHandler, HttpRequest } from '../../src/api/ports/h
 import type { PodKill } from '../../src/api/ports/pod-kill.ts';
 import type { PodObjects } from '../../src/api/ports/pod-objects.ts';
 import type { ProbeAnswer } from '../../src/api/ports/probe-requests.ts';
-import type { AssembleInput, Edges } from '../../src/assemble/input.ts';
+import type { AssembleInput, Edges, StatsEdge } from '../../src/assemble/input.ts';
 import { assemble, type Kubelet } from '../../src/assemble/kubelet.ts';
 import { Channel } from '../../src/base/channel.ts';
 import { KubeletError } from '../../src/base/errors.ts';
@@ -34,6 +34,7 @@ import type { PodSignerOptions } from '../api-server/rules/pod-signer.ts';
 import { FakeCri, type FakeCriOptions } from '../fake-cri/fake-cri.ts';
 import { FakeCgroups } from '../fakes/fake-cgroups.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
+import { FakeMemoryWatches } from '../fakes/fake-memory-watches.ts';
 import { fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
 import { FakeVolumeHost } from '../fakes/fake-volume-host.ts';
 import { MemoryCertificates, memoryPodKey } from '../fakes/memory-certificates.ts';
@@ -94,6 +95,10 @@ export class FakeNode {
   readonly volumes = new FakeVolumeHost('/var/lib/kubelet/pods');
   /** Cgroups outlive a kubelet. */
   readonly cgroups = new FakeCgroups();
+  /** The kernel's memory signals. */
+  readonly memoryWatches = new FakeMemoryWatches();
+  /** What the statistics read; a test may replace it before the start. */
+  statsEdge: StatsEdge = fakeStatsEdge;
   /** Small files by path: pull records, Docker's configuration. */
   readonly records = new Map<string, string>();
   /** Keys and certificates outlive a kubelet. */
@@ -335,6 +340,7 @@ export class FakeNode {
         },
         cgroups: () => this.cgroups,
         systemProcesses: () => undefined,
+        memoryPressure: { watch: async (request) => this.memoryWatches.watch(request) },
         kernelLog: async () => ({ close: () => undefined }),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...buildParts(work, staticPodHashes)],
@@ -399,7 +405,7 @@ export class FakeNode {
         certs: this.certs,
         podKey: memoryPodKey,
         volumes: () => this.volumes,
-        stats: () => fakeStatsEdge,
+        stats: () => this.statsEdge,
       },
     });
   }

@@ -31,6 +31,8 @@ export function memoryUsage(over: Partial<MemoryUsage> = {}): MemoryUsage {
 
 interface FakeCgroup extends Partial<Omit<CgroupUsage, 'path' | 'atMs' | 'processes'>> {
   readonly pids?: readonly number[];
+  /** Undefined: the kernel has no pids controller. */
+  readonly tasks?: number;
 }
 
 /** Cgroups by path, with a hook for tests to remove one in the middle of a read. */
@@ -52,6 +54,14 @@ export class FakeCgroupReader implements CgroupReader {
     if (group === undefined) return undefined;
     const { pids = [], cpuNs = 0, memory = memoryUsage(), pressure } = group;
     return { path, atMs: this.#clock.now(), cpuNs, memory, pressure, processes: pids.length };
+  }
+
+  memory(path: string): MemoryUsage | undefined {
+    return this.usage(path)?.memory;
+  }
+
+  tasks(path: string): number | undefined {
+    return this.groups.get(path)?.tasks;
   }
 
   details(path: string): ReturnType<CgroupReader['details']> {

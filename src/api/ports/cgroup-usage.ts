@@ -35,6 +35,9 @@ export interface MemoryUsage {
   readonly swapLimitBytes: number | undefined;
 }
 
+/** What eviction decides by, which needs the fewest files. */
+export type MemoryLoad = Pick<MemoryUsage, 'usageBytes' | 'workingSetBytes' | 'limitBytes'>;
+
 /** The figures of every collection, which need few files. */
 export interface CgroupUsage {
   /** From the root of the hierarchy; `/` is the machine. */
@@ -108,6 +111,10 @@ export interface CgroupReader {
   /** Undefined if the cgroup does not exist. */
   usage(path: string): CgroupUsage | undefined;
   details(path: string): CgroupDetails | undefined;
+  /** Undefined if the cgroup does not exist or its memory is not accounted. */
+  memory(path: string): MemoryLoad | undefined;
+  /** Processes and threads, with descendants; undefined without the pids controller. */
+  tasks(path: string): number | undefined;
   /** Paths of the direct children. */
   children(path: string): readonly string[];
   processes(path: string): readonly number[];

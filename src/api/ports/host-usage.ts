@@ -1,5 +1,6 @@
 // Usage of the machine and its processes. Types only; edge/stats reads it. Upstream: cadvisor's machine, fs and
 // libcontainer packages, pkg/kubelet/stats/pidlimit.
+import type { FileSystemSpace } from './volume-host.ts';
 
 export interface InterfaceUsage {
   readonly name: string;
@@ -53,6 +54,11 @@ export interface CpuTopology {
   readonly cores: number;
   readonly physicalCores: number;
   readonly sockets: number;
+}
+
+export interface FileSystemRoom extends FileSystemSpace {
+  /** Equal for two paths on the same file system. */
+  readonly device: string;
 }
 
 /** Files of one directory, without sub-directories. */

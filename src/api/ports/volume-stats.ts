@@ -22,4 +22,14 @@ export interface VolumeUsage {
 export interface VolumeStatsSource {
   /** Cached figures, refreshed when they are too old. A volume that cannot be measured is omitted. */
   ofPod(uid: PodUid, signal: AbortSignal): Promise<readonly VolumeUsage[]>;
+  /** The volumes that count against the limits of a pod: those of local ephemeral storage, and every emptyDir. */
+  localOfPod(uid: PodUid): LocalVolumes;
+}
+
+/** Measured volume by volume, so that a slow one delays neither its pod nor others. */
+export interface LocalVolumes {
+  /** Settles when every figure is a few seconds old at most, which may take minutes; never rejects. */
+  readonly fresh: Promise<void>;
+  /** The figures known now, which may be older. A volume that was not measured or whose measurement failed is omitted. */
+  latest(): readonly VolumeUsage[];
 }

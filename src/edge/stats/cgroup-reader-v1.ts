@@ -5,6 +5,7 @@ import type {
   CgroupReader,
   CgroupUsage,
   DeviceIo,
+  MemoryLoad,
   MemoryReclaim,
   MemoryUsage,
 } from '../../api/ports/cgroup-usage.ts';
@@ -69,6 +70,22 @@ export class CgroupReaderV1 implements CgroupReader {
     };
   }
 
+  memory(path: string): MemoryLoad | undefined {
+    const usageBytes = this.#number('memory', path, 'memory.usage_in_bytes');
+    const stat = usageBytes === undefined ? undefined : this.#text('memory', path, 'memory.stat');
+    if (usageBytes === undefined || stat === undefined) return undefined;
+    const inactiveFileBytes = fieldOf(stat, 'total_inactive_file') ?? 0;
+    return {
+      usageBytes,
+      workingSetBytes: Math.max(usageBytes - inactiveFileBytes, 0),
+      limitBytes: this.#memoryLimit(path),
+    };
+  }
+
+  tasks(path: string): number | undefined {
+    return this.#number('pids', path, 'pids.current');
+  }
+
   children(path: string): readonly string[] {
     const directory = this.#mainDirectory(path);
     const below = path === '/' ? '' : path;
@@ -107,15 +124,12 @@ export class CgroupReaderV1 implements CgroupReader {
   }
 
   #memory(path: string): MemoryUsage | undefined {
-    const { memoryBytes, swapBytes } = this.#options;
+    const { swapBytes } = this.#options;
     const usageBytes = this.#number('memory', path, 'memory.usage_in_bytes');
     const stat = this.#text('memory', path, 'memory.stat');
     if (usageBytes === undefined || stat === undefined) return undefined;
     const inactiveFileBytes = fieldOf(stat, 'total_inactive_file') ?? 0;
-    const limitBytes =
-      path === '/'
-        ? memoryBytes
-        : limit(this.#number('memory', path, 'memory.limit_in_bytes') ?? Number.POSITIVE_INFINITY);
+    const limitBytes = this.#memoryLimit(path);
     const withSwap = path === '/' ? undefined : this.#number('memory', path, 'memory.memsw.limit_in_bytes');
     return {
       usageBytes,
@@ -132,6 +146,11 @@ export class CgroupReaderV1 implements CgroupReader {
       limitBytes,
       swapLimitBytes: path === '/' ? swapBytes : swapLimit(withSwap, limitBytes),
     };
+  }
+
+  #memoryLimit(path: string): number {
+    if (path === '/') return this.#options.memoryBytes;
+    return limit(this.#number('memory', path, 'memory.limit_in_bytes') ?? Number.POSITIVE_INFINITY);
   }
 
   #pressure(path: string): CgroupUsage['pressure'] {

@@ -5,6 +5,7 @@ import type {
   CgroupReader,
   CgroupUsage,
   DeviceIo,
+  MemoryLoad,
   MemoryReclaim,
   MemoryUsage,
 } from '../../api/ports/cgroup-usage.ts';
@@ -75,6 +76,24 @@ export class CgroupReaderV2 implements CgroupReader {
     };
   }
 
+  memory(path: string): MemoryLoad | undefined {
+    const directory = this.#directory(path);
+    const stat = this.#files.text(`${directory}/memory.stat`);
+    if (stat === undefined) return undefined;
+    const usageBytes = this.#usageBytes(path, directory, stat);
+    if (usageBytes === undefined) return undefined;
+    const inactiveFileBytes = fieldOf(stat, 'inactive_file') ?? 0;
+    return {
+      usageBytes,
+      workingSetBytes: Math.max(usageBytes - inactiveFileBytes, 0),
+      limitBytes: this.#limitBytes(path, directory),
+    };
+  }
+
+  tasks(path: string): number | undefined {
+    return this.#files.number(`${this.#directory(path)}/pids.current`);
+  }
+
   children(path: string): readonly string[] {
     const below = path === '/' ? '' : path;
     return this.#files.directories(this.#directory(path)).map((name) => `${below}/${name}`);
@@ -93,8 +112,19 @@ export class CgroupReaderV2 implements CgroupReader {
     return `${this.#options.root}${path === '/' ? '' : path}`;
   }
 
+  /** The root has no memory.current. Anonymous plus file pages is what v1 reports as its usage. */
+  #usageBytes(path: string, directory: string, stat: string): number | undefined {
+    if (path !== '/') return this.#files.number(`${directory}/memory.current`);
+    return (fieldOf(stat, 'anon') ?? 0) + (fieldOf(stat, 'file') ?? 0);
+  }
+
+  #limitBytes(path: string, directory: string): number {
+    if (path === '/') return this.#options.memoryBytes;
+    return this.#files.number(`${directory}/memory.max`) ?? Number.POSITIVE_INFINITY;
+  }
+
   #memory(path: string, directory: string): MemoryUsage | undefined {
-    const { memoryBytes, swapBytes, usedSwapBytes } = this.#options;
+    const { swapBytes, usedSwapBytes } = this.#options;
     const stat = this.#files.text(`${directory}/memory.stat`);
     if (stat === undefined) return undefined;
     const number = (file: string): number | undefined => this.#files.number(`${directory}/${file}`);
@@ -102,8 +132,7 @@ export class CgroupReaderV2 implements CgroupReader {
     const rssBytes = fieldOf(stat, 'anon') ?? 0;
     const cacheBytes = fieldOf(stat, 'file') ?? 0;
     const inactiveFileBytes = fieldOf(stat, 'inactive_file') ?? 0;
-    // The root has no memory.current. Anonymous plus file pages is what v1 reports as its usage.
-    const usageBytes = isRoot ? rssBytes + cacheBytes : number('memory.current');
+    const usageBytes = this.#usageBytes(path, directory, stat);
     if (usageBytes === undefined) return undefined;
     return {
       usageBytes,
@@ -116,7 +145,7 @@ export class CgroupReaderV2 implements CgroupReader {
       swapBytes: isRoot ? usedSwapBytes() : (number('memory.swap.current') ?? 0),
       pageFaults: fieldOf(stat, 'pgfault') ?? 0,
       majorPageFaults: fieldOf(stat, 'pgmajfault') ?? 0,
-      limitBytes: isRoot ? memoryBytes : (number('memory.max') ?? Number.POSITIVE_INFINITY),
+      limitBytes: this.#limitBytes(path, directory),
       swapLimitBytes: isRoot ? swapBytes : number('memory.swap.max'),
     };
   }

@@ -102,6 +102,19 @@ describe('version 1', () => {
     });
   });
 
+  test('reads memory and tasks for eviction from few files', async () => {
+    await writeFiles({
+      ...files,
+      'memory/memory.usage_in_bytes': '900\n',
+      'memory/memory.stat': 'total_inactive_file 1000\n',
+      'memory/memory.limit_in_bytes': '9223372036854771712\n',
+    });
+    expect(reader().memory('/p/c')).toEqual({ usageBytes: 1000, workingSetBytes: 750, limitBytes: 4000 });
+    expect(reader().memory('/')).toEqual({ usageBytes: 900, workingSetBytes: 0, limitBytes: 1_000_000 });
+    expect(reader().tasks('/p/c')).toBe(11);
+    expect([reader().memory('/gone'), reader().tasks('/gone')]).toEqual([undefined, undefined]);
+  });
+
   test('reads the details', async () => {
     await writeFiles(files);
     expect(reader().details('/p/c')).toEqual({
@@ -201,6 +214,16 @@ describe('version 2', () => {
     'p/c/io.pressure': psi,
     'p/c/io.stat': '7:7 \n7:6 \n8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n',
   };
+
+  test('reads memory and tasks for eviction from few files', async () => {
+    await writeFiles({ ...files, 'memory.stat': stat });
+    const limitBytes = Number.POSITIVE_INFINITY;
+    expect(reader().memory('/p/c')).toEqual({ usageBytes: 1000, workingSetBytes: 750, limitBytes });
+    // The root has no memory.current: anonymous and file pages.
+    expect(reader().memory('/')).toEqual({ usageBytes: 500, workingSetBytes: 250, limitBytes: 1_000_000 });
+    expect(reader().tasks('/p/c')).toBe(11);
+    expect([reader().memory('/gone'), reader().tasks('/gone')]).toEqual([undefined, undefined]);
+  });
 
   test('reads the usage', async () => {
     await writeFiles(files);

@@ -57,6 +57,14 @@ test('reads the number of tasks and the lower one of both limits', async () => {
   expect((await writeFiles({ loadavg: 'torn' })).tasks().current).toBeUndefined();
 });
 
+test('reads the available memory as the kernel estimates it', async () => {
+  const reader = await writeFiles({
+    meminfo: 'MemTotal:  8000 kB\nMemFree: 10 kB\nMemAvailable:    7000 kB\n',
+  });
+  expect(reader.availableMemoryBytes()).toBe(7_168_000);
+  expect((await writeFiles({ meminfo: 'MemTotal: 8000 kB\n' })).availableMemoryBytes()).toBeUndefined();
+});
+
 test('counts descriptors and sockets of a process, and none of one that has ended', async () => {
   const reader = await writeFiles({
     '42/limits':

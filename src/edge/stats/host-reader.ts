@@ -1,9 +1,11 @@
 // Reads the resource usage of the machine and its processes. Upstream: cadvisor's machine, fs and libcontainer packages and
-// pkg/kubelet/stats/pidlimit. Holds no state. Invariant: a process that ends during the read yields empty values, not an error.
+// pkg/kubelet/stats/pidlimit. Holds no state but the calls in flight. Invariant: a process that ends during the read yields empty
+// values, not an error.
 import { lstat, readdir } from 'node:fs/promises';
 import type {
   CpuTopology,
   DeviceFileSystem,
+  FileSystemRoom,
   FilesUsage,
   InterfaceUsage,
   ProcessDetails,
@@ -14,6 +16,7 @@ import { readMachineTopology } from '../machine/machine-topology.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { fileSystemSpace } from '../volumes/usage/usage.ts';
 import { parseDisks } from './disk-names.ts';
+import { FileSystemRooms } from './file-system-rooms.ts';
 import { defaultInterface, parseInterfaces } from './interfaces.ts';
 import type { KernelFiles } from './kernel-files.ts';
 import { deviceMounts } from './mounted-devices.ts';
@@ -31,6 +34,7 @@ interface HostReaderOptions {
 export class HostReader {
   readonly #files: KernelFiles;
   readonly #proc: string;
+  readonly #rooms = new FileSystemRooms();
 
   constructor({ files, proc = '/proc' }: HostReaderOptions) {
     this.#files = files;
@@ -85,7 +89,18 @@ export class HostReader {
   }
 
   space(path: string): Promise<FileSystemSpace> {
-    return fileSystemSpace(path);
+    return this.#rooms.room(path);
+  }
+
+  room(path: string): Promise<FileSystemRoom> {
+    return this.#rooms.room(path);
+  }
+
+  /** The kernel's own estimate, MemAvailable. */
+  availableMemoryBytes(): number | undefined {
+    const text = this.#files.text(`${this.#proc}/meminfo`) ?? '';
+    const kilobytes = /^MemAvailable:\s+(\d+) kB$/m.exec(text)?.[1];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
   }
 
   /** Each device once, even if it is mounted several times. */

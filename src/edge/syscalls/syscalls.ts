@@ -1,9 +1,10 @@
-// System calls without a function in Node, called through koffi: flock, mount, prlimit, inotify, and datagrams on unix
-// sockets. Why koffi, and what it costs: docs/decisions/0011-koffi.md.
+// System calls without a function in Node, called through koffi: flock, mount, prlimit, inotify, eventfd, epoll, and datagrams
+// on unix sockets. Why koffi, and what it costs: docs/decisions/0011-koffi.md.
 // Invariants: only loadSyscalls() loads koffi's binary; a failed call throws a KubeletError whose reason is its errno; no
 // call blocks the event loop, nor a thread of Node's pool for long, since a process cannot exit while one is blocked.
 import { readSync } from 'node:fs';
 import type * as KoffiModule from 'koffi';
+import { bindEvents, type EventCalls, eventCalls } from './event-calls.ts';
 import { errnoError, errorCode } from './syscalls-errors.ts';
 
 interface MountRequest {
@@ -12,7 +13,7 @@ interface MountRequest {
   readonly flags: number;
 }
 
-export interface Syscalls {
+export interface Syscalls extends EventCalls {
   /** Takes the exclusive lock of an open file. False if another process holds it. */
   tryLock(fd: number): boolean;
   mount(request: MountRequest): Promise<void>;
@@ -74,6 +75,7 @@ export async function loadSyscalls(): Promise<Syscalls> {
       if (native.lseek(fd, 0, seekEnd) < 0) throw errnoError(koffi.errno(), 'seek the end');
     },
     whenReadable: (fd, onReadable) => whenReadable(koffi, fd, onReadable),
+    ...eventCalls(koffi, native, (fd, onReadable) => whenReadable(koffi, fd, onReadable)),
     sendDatagram: (address, message) => sendDatagram(koffi, native, address, message),
   };
 }
@@ -108,6 +110,7 @@ function bind(koffi: Koffi) {
       offset: number,
       origin: number,
     ) => number,
+    ...bindEvents(libc),
     inotifyInit: libc.func('inotify_init1', 'int', ['int']) as (flags: number) => number,
     inotifyAdd: libc.func('inotify_add_watch', 'int', ['int', 'str', 'uint32']) as (
       fd: number,

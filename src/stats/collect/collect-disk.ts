@@ -11,19 +11,25 @@ import type { Clock } from '../../base/clock.ts';
 import { describeError } from '../../base/errors.ts';
 import type { PickedPod } from '../pick-pods.ts';
 
-interface DiskHost {
+export interface PodFilesHost {
   filesIn(directory: string): Promise<FilesUsage | undefined>;
   file(path: string): Promise<FilesUsage | undefined>;
+}
+
+interface DiskHost extends PodFilesHost {
   space(path: string): Promise<FileSystemSpace>;
 }
 
-export interface PodDisk {
-  readonly pod: Pick<ObservedPod, 'uid' | 'namespace' | 'name'>;
-  readonly volumes: readonly VolumeUsage[];
+export interface PodFiles {
   /** By container name; containers without a log directory are omitted. */
   readonly logs: ReadonlyMap<string, FilesUsage>;
   /** Files in the pod's log directory, and its hosts file. */
   readonly others: readonly FilesUsage[];
+}
+
+export interface PodDisk extends PodFiles {
+  readonly pod: Pick<ObservedPod, 'uid' | 'namespace' | 'name'>;
+  readonly volumes: readonly VolumeUsage[];
 }
 
 export interface CollectedDisk {
@@ -36,7 +42,7 @@ export interface CollectedDisk {
 
 export interface CollectDiskDeps {
   readonly host: DiskHost;
-  readonly volumes: VolumeStatsSource;
+  readonly volumes: Pick<VolumeStatsSource, 'ofPod'>;
   readonly rootDir: string;
   readonly podLogsDir: string;
   readonly clock: Clock;
@@ -81,23 +87,41 @@ export class CollectDisk {
     return { atMs: clock.now(), pods: found, nodeFs, faults };
   }
 
-  async #pod({ containers, pod }: PickedPod, signal: AbortSignal, faults: string[]): Promise<PodDisk> {
-    const { host, podLogsDir, rootDir, volumes } = this.#deps;
-    const orElse =
-      <T>(fallback: T) =>
-      (err: unknown): T => {
-        if (!signal.aborted) faults.push(`pod ${pod.namespace}/${pod.name}: ${describeError(err)}`);
-        return fallback;
-      };
-    const directory = `${podLogsDir}/${pod.namespace}_${pod.name}_${pod.uid}`;
-    const measured = volumes.ofPod(pod.uid, signal).catch(orElse<readonly VolumeUsage[]>([]));
-    const logs = new Map<string, FilesUsage>();
-    for (const { name } of containers) {
-      const files = await host.filesIn(`${directory}/${name}`).catch(orElse(undefined));
-      if (files !== undefined) logs.set(name, files);
-    }
-    const own = await host.filesIn(directory).catch(orElse(undefined));
-    const hosts = await host.file(`${rootDir}/pods/${pod.uid}/etc-hosts`).catch(orElse(undefined));
-    return { pod, volumes: await measured, logs, others: [own, hosts].filter((each) => each !== undefined) };
+  async #pod(picked: PickedPod, signal: AbortSignal, faults: string[]): Promise<PodDisk> {
+    const { pod } = picked;
+    const onError = (err: unknown): void => {
+      if (!signal.aborted) faults.push(`pod ${pod.namespace}/${pod.name}: ${describeError(err)}`);
+    };
+    const measured = this.#deps.volumes
+      .ofPod(pod.uid, signal)
+      .catch((err: unknown): readonly VolumeUsage[] => {
+        onError(err);
+        return [];
+      });
+    const files = await readPodFiles(this.#deps, picked, onError);
+    return { pod, volumes: await measured, ...files };
   }
+}
+
+/** The logs of a pod's containers, the other files of its log directory, and its hosts file. What fails is omitted. */
+export async function readPodFiles(
+  deps: Pick<CollectDiskDeps, 'rootDir' | 'podLogsDir'> & { readonly host: PodFilesHost },
+  { containers, pod }: PickedPod,
+  onError: (err: unknown) => void,
+): Promise<PodFiles> {
+  const { host, podLogsDir, rootDir } = deps;
+  const orNone = (call: Promise<FilesUsage | undefined>): Promise<FilesUsage | undefined> =>
+    call.catch((err: unknown) => {
+      onError(err);
+      return undefined;
+    });
+  const directory = `${podLogsDir}/${pod.namespace}_${pod.name}_${pod.uid}`;
+  const logs = new Map<string, FilesUsage>();
+  for (const { name } of containers) {
+    const files = await orNone(host.filesIn(`${directory}/${name}`));
+    if (files !== undefined) logs.set(name, files);
+  }
+  const own = await orNone(host.filesIn(directory));
+  const hosts = await orNone(host.file(`${rootDir}/pods/${pod.uid}/etc-hosts`));
+  return { logs, others: [own, hosts].filter((each) => each !== undefined) };
 }

@@ -57,9 +57,9 @@ export function volumesJson(volumes: readonly VolumeUsage[]): readonly VolumeJso
 }
 
 /** The pod's local ephemeral storage: writable layers, logs, hosts file and ephemeral volumes. */
-export function ephemeralUsed(disk: Omit<PodDisk, 'pod'>, written: readonly FsJson[]): Used {
+export function ephemeralUsed(disk: Omit<PodDisk, 'pod'>, written: readonly Used[]): Used {
   const parts: readonly Used[] = [
-    ...written.map(({ inodesUsed, usedBytes }) => ({ bytes: usedBytes, inodes: inodesUsed })),
+    ...written,
     ...disk.logs.values(),
     ...disk.others,
     ...disk.volumes

@@ -8,7 +8,7 @@ import type { CollectedNetwork } from '../collect/collect-network.ts';
 import type { CollectedUsage, ContainerUsage, PodUsageParts, SystemUsage } from '../collect/collect-usage.ts';
 import { diskOf, ephemeralUsed, fsJson, runtimeFsJson, volumesJson, wholeFsJson } from './summarize-disk.ts';
 import { defined, networkJson, timeText, type UsageJson, usageJson } from './summarize-usage.ts';
-import type { ContainerJson, FsJson, PodJson, Summary } from './summary.ts';
+import type { ContainerJson, PodJson, Summary } from './summary.ts';
 
 export interface SummarySettings {
   readonly nodeName: string;
@@ -111,9 +111,7 @@ function podJson(parts: PodUsageParts, collected: Collected, settings: SummarySe
     network.pods.get(pod.uid)?.[0]?.name,
   ]);
   const volumes = volumesJson(own.volumes);
-  const written = containers.flatMap(({ rootfs }): readonly FsJson[] =>
-    rootfs === undefined ? [] : [rootfs],
-  );
+  const written = containers.map(({ rootfs }) => ({ bytes: rootfs?.usedBytes, inodes: rootfs?.inodesUsed }));
   const counted = parts.containers.filter(({ path }) => path !== undefined);
   return {
     ...refOf(parts),

@@ -3,7 +3,7 @@
 // are measured in parallel, so that the walks leave time for other work; a volume that fails is left out of the result.
 
 import type { PodUid } from '../../api/pod/pod-ref.ts';
-import type { VolumeStatsSource, VolumeUsage } from '../../api/ports/volume-stats.ts';
+import type { LocalVolumes, VolumeStatsSource, VolumeUsage } from '../../api/ports/volume-stats.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { raceAbort, untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -13,6 +13,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { Slots } from '../../base/slots.ts';
 import type { MountedVolume, MountedVolumes } from '../mounted-volumes.ts';
 import type { VolumeMetricsPort } from '../volume-metrics-port.ts';
+import { LocalUsage } from './local-usage.ts';
 
 interface VolumeStatsDeps {
   readonly mounts: MountedVolumes;
@@ -39,12 +40,19 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
   readonly #deps: VolumeStatsDeps;
   readonly #slots: Slots;
   readonly #pods = new Map<PodUid, Measured>();
+  readonly #local: LocalUsage;
 
   constructor(deps: VolumeStatsDeps) {
     this.#deps = deps;
     this.#slots = new Slots({ clock: deps.clock, count: parallel, leaseMs: deadlineMs });
+    this.#local = new LocalUsage({ ...deps, measure: (...args) => this.#measure(...args) });
     // A measurement does not outlive the volumes it covers, nor hide one that was mounted since.
-    this.wakes = [on(deps.mounts.changed, (uid) => void this.#pods.delete(uid))];
+    this.wakes = [
+      on(deps.mounts.changed, (uid) => {
+        this.#pods.delete(uid);
+        this.#local.mountsChanged(uid);
+      }),
+    ];
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
@@ -67,6 +75,10 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
     };
     this.#pods.set(uid, measured);
     return raceAbort(measured.volumes, signal);
+  }
+
+  localOfPod(uid: PodUid): LocalVolumes {
+    return this.#local.ofPod(uid);
   }
 
   async #measureAll(uid: PodUid, volumes: readonly MountedVolume[]): Promise<readonly VolumeUsage[]> {
