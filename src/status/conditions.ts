@@ -39,7 +39,7 @@ export interface ConditionsView {
   readonly foreign: readonly PodCondition[];
   readonly before: readonly PodCondition[];
   readonly resize?: ResizeConditions | undefined;
-  /** The pod was terminal before: only the sandbox can still change. */
+  /** The pod was terminal before: only its sandbox can still become not ready. */
   readonly final: boolean;
   readonly gates: StatusGates;
   readonly nowMs: number;
@@ -139,7 +139,9 @@ export function stampCondition(
 
 function settle(view: ConditionsView, type: string, verdict: Verdict): PodCondition {
   const old = view.before.find((condition) => condition.type === type);
-  const kept = view.final && old !== undefined && finalOnceTerminal.includes(type) ? old : verdict;
+  // The sandbox of a finished pod may be garbage-collected: that is no news.
+  const isFinal = finalOnceTerminal.includes(type) || old?.status === verdict.status;
+  const kept = view.final && old !== undefined && isFinal ? old : verdict;
   return stampCondition(type, kept, {
     before: view.before,
     generation: view.pod.metadata?.generation,
