@@ -192,7 +192,7 @@ export function assemble(input: AssembleInput): Kubelet {
     status,
     ...volumes.components,
     ...(resizes === undefined ? [] : [resizes]),
-    ...workers,
+    ...workers.components,
     // The ports are open before the node reports Ready.
     ...serving.components,
     ...stats.components,

@@ -15,7 +15,7 @@ import type { PodInputs, PodRuntimeDeps, RuntimeReports } from '../runtime/runti
 import { podConfigSettings } from '../runtime/sandbox/pod-config-settings.ts';
 import { UserNamespaces } from '../runtime/sandbox/user-namespaces.ts';
 import { startSlots } from '../runtime/start-slots.ts';
-import { garbagePolicy } from '../runtime/stop/garbage.ts';
+import { garbagePolicy } from '../runtime/stop/compute-garbage.ts';
 import { RefusedRemovals } from '../runtime/stop/refused-removals.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';

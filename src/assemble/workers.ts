@@ -1,5 +1,6 @@
-// The pod workers, housekeeping, which finds leftovers of pods for them, and the memory trimmer.
+// The pod workers; housekeeping and the container collector, which find work for them; the memory trimmer.
 import type { EventSink } from '../api/ports/events.ts';
+import type { ContainerReclaim } from '../api/ports/reclaim.ts';
 import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { declaredFeatures } from '../node/declared-features.ts';
@@ -9,6 +10,7 @@ import { rejectPod } from '../pods/pod-rejection.ts';
 import { UpdateChecks } from '../pods/update-checks.ts';
 import type { PodResizes } from '../resources/allocation/pod-resizes.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
+import { ContainerCollector } from '../workers/container-collector.ts';
 import { Housekeeping } from '../workers/housekeeping.ts';
 import { MemoryTrimmer } from '../workers/memory-trimmer.ts';
 import { PodWorkers } from '../workers/pod-workers.ts';
@@ -33,20 +35,35 @@ interface WorkersRooms {
 /** Interval of the search for orphaned pods. */
 const housekeepingMs = 30_000;
 
-/** In the order in which they are started. */
+interface WorkersRoom {
+  /** In the order in which they are started. */
+  readonly components: readonly Component[];
+  readonly containerReclaim: ContainerReclaim;
+}
+
 export function assembleWorkers(
   input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'gates' | 'log' | 'machine'>,
   rooms: WorkersRooms,
-): readonly Component[] {
+): WorkersRoom {
   const { clock, config, edges, gates, log, machine } = input;
   const { admission, allocated, events, pleg, resizes, runtime, unfinishedHooks, volumes } = rooms;
-  const { kills, inSync, lifecycles, observed, probeResults: probes } = rooms.stores;
+  const { apiPods, kills, inSync, lifecycles, observed, probeResults: probes } = rooms.stores;
   const metrics = rooms.metrics.work;
   const { allowedUnsafeSysctls } = config;
   const { appArmor = false, kernelRelease = '' } = machine;
   const declared = declaredFeatures(gates);
   const workers = new PodWorkers({
-    stores: { desired: allocated, observed, lifecycles, probes, unfinishedHooks, volumes, kills, inSync },
+    stores: {
+      desired: allocated,
+      apiPods,
+      observed,
+      lifecycles,
+      probes,
+      unfinishedHooks,
+      volumes,
+      kills,
+      inSync,
+    },
     pleg,
     runtime,
     policy: {
@@ -81,5 +98,13 @@ export function assembleWorkers(
     events,
     log: log.with({ component: 'pods' }),
   });
-  return [updates, workers, housekeeping, trimmer];
+  const collector = new ContainerCollector({
+    workers,
+    links: runtime,
+    pleg,
+    events,
+    clock,
+    log: log.with({ component: 'container-collector' }),
+  });
+  return { components: [updates, workers, housekeeping, collector, trimmer], containerReclaim: collector };
 }

@@ -64,6 +64,8 @@ export function containerLogsDirectory(podLogsDir: string): string {
   return podLogsDir === '/var/log/pods' ? '/var/log/containers' : `${dirname(podLogsDir)}/containers`;
 }
 
+export const linkSuffix = '.log';
+
 /** The legacy name of a container's log, which log collectors watch: `<pod>_<namespace>_<container>-<id>.log`. */
 export function logLinkPath(
   containerLogsDir: string,
@@ -71,9 +73,8 @@ export function logLinkPath(
   containerName: string,
   id: string,
 ): string {
-  const suffix = '.log';
   const name = `${pod.name}_${pod.namespace}_${containerName}-${id}`;
-  return `${containerLogsDir}/${pathElement(name.slice(0, maxFileNameBytes - suffix.length))}${suffix}`;
+  return `${containerLogsDir}/${pathElement(name.slice(0, maxFileNameBytes - linkSuffix.length))}${linkSuffix}`;
 }
 
 export function pathElement(name: string): string {

@@ -3,11 +3,13 @@
 import type { Container, Pod } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { GarbageScope } from '../api/ports/garbage-scope.ts';
+import { removeDeadLinks } from './container/log-links.ts';
 import { mayUseSwap } from './container/memory-limits.ts';
 import { isPodTerminal } from './decide/compute-pod-actions.ts';
 import type { PodRuntimeDeps } from './runtime-deps.ts';
+import { collectGarbage, podsWithGarbage } from './stop/collect-garbage.ts';
 import {
-  collectGarbage,
   listPodsOnNode,
   type PodIdentity,
   type PodOnNode,
@@ -45,9 +47,23 @@ export class PodRuntime {
     await releasePod(this.#deps, uid, signal);
   }
 
-  /** Removes what a running pod's restarts have left behind. True when there was anything to remove. */
-  async collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean> {
-    return await collectGarbage(this.#deps, seen, signal);
+  /** All observed pods that have dead containers or sandboxes to remove. */
+  podsWithGarbage(scopeOf: (pod: ObservedPod) => GarbageScope): readonly PodUid[] {
+    return podsWithGarbage(this.#deps, scopeOf).map(({ uid }) => uid);
+  }
+
+  /** Removes the dead containers and sandboxes of one pod. True when there were any. */
+  async collectGarbage(
+    seen: ObservedPod,
+    scopeOf: (pod: ObservedPod) => GarbageScope,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    return await collectGarbage(this.#deps, seen, scopeOf, signal);
+  }
+
+  /** Removes the links to logs that no longer exist. */
+  async removeDeadLinks(signal: AbortSignal): Promise<void> {
+    await removeDeadLinks(this.#deps, signal);
   }
 
   /** Removes everything of a stopped pod. False: the runtime refuses to remove an exited container. */

@@ -17,7 +17,7 @@ import type { ImageUser, PodUserNamespace } from './container/security-context.t
 import type { UnfinishedHooks } from './container/unfinished-hooks.ts';
 import type { CrashBackoff } from './decide/crash-backoff.ts';
 import type { PodConfigSettings } from './sandbox/sandbox-config.ts';
-import type { GarbagePolicy } from './stop/garbage.ts';
+import type { GarbagePolicy } from './stop/compute-garbage.ts';
 import type { RefusedRemovals } from './stop/refused-removals.ts';
 
 /** An image that is present on the node: its reference in the runtime, and its user. */
@@ -60,6 +60,8 @@ export interface RuntimeFiles {
   /** Removes one file or link if it exists. With `below`, no directory between that one and the file may be a link. */
   removeFile(path: string, below?: string): Promise<void>;
   exists(path: string): Promise<boolean>;
+  /** Whether the path is a symbolic link whose target does not exist. */
+  isDanglingLink(path: string): Promise<boolean>;
   /** At most `most` names in a directory; empty when it does not exist. Without `most`, a very large directory is an error. */
   listNames(path: string, most?: number): Promise<readonly string[]>;
   /** Removes a directory and its content if it exists, without following links. */

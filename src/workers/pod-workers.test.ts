@@ -6,6 +6,7 @@ import type { Pod } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { EventText } from '../api/ports/events.ts';
+import type { GarbageScope } from '../api/ports/garbage-scope.ts';
 import { noProbeResults } from '../api/ports/probe-results.ts';
 import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
@@ -45,6 +46,8 @@ class Scene {
   waiting: Awaited<ReturnType<Deps['sync']>>['waiting'] = {};
   admit: (pod: Pod, signal: AbortSignal) => Promise<{ reason: string; message: string } | undefined> =
     async () => undefined;
+  garbage: readonly PodUid[] = [];
+  collect: (seen: ObservedPod, scope: GarbageScope) => Promise<boolean> = async () => false;
   workers: PodWorkers | undefined;
   readonly #stop = new AbortController();
 
@@ -58,6 +61,7 @@ class Scene {
           changed: this.changed,
           ready: new Channel<void>(),
         },
+        apiPods: { get: () => undefined },
         observed: {
           get: (each) => this.observed.get(each),
           all: () => this.observed,
@@ -82,7 +86,8 @@ class Scene {
         },
         stopPod: async (_pod, _seen, _grace, why) => void this.done.push(`stop: ${why}`),
         cleanPod: async () => undefined,
-        collectGarbage: async () => false,
+        podsWithGarbage: () => this.garbage,
+        collectGarbage: async (seen, scopeOf) => await this.collect(seen, scopeOf(seen)),
         removePod: async (pod) => {
           this.done.push(`remove ${pod.namespace}/${pod.name}`);
           return !this.refusesRemoval;
@@ -355,4 +360,27 @@ test('kills a pod that waits for admission, even from the admission of another p
     cleaned: true,
     kill: { reason: 'Preempting' },
   });
+});
+
+test('a requested collection does not depend on the sync, and fails alone', async () => {
+  const scene = new Scene();
+  scene.inspections = [down];
+  scene.failure = new KubeletError('internal', 'X', 'the sync fails');
+  await scene.start();
+  await scene.add(aPod());
+  scene.garbage = [uid];
+  const collected: boolean[] = [];
+  scene.collect = async (_seen, { all }) => {
+    collected.push(all);
+    return true;
+  };
+  await scene.workers?.collectGarbage('pass').get(uid);
+  expect(collected).toEqual([false]);
+  scene.collect = async () => {
+    throw new KubeletError('internal', 'X', 'cannot remove it');
+  };
+  const failed = scene.workers?.collectGarbage('pressure').get(uid);
+  await expect(failed).rejects.toThrow('cannot remove it');
+  scene.isInspected = false;
+  expect(scene.workers?.collectGarbage('pass').size).toBe(0);
 });

@@ -3,12 +3,14 @@
 // lost, repeated or cancelled run does not change the final state; a run that is superseded is cancelled.
 import type { Pod } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { CollectionCause } from '../api/ports/garbage-scope.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import { type Component, on } from '../base/component.ts';
 import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
+import { CollectionRequests } from './collection-requests.ts';
 import { findSameNamePod } from './find-same-name-pod.ts';
 import type { Leftover } from './housekeeping.ts';
 import { nameOf, PodSteps } from './pod-steps.ts';
@@ -40,6 +42,7 @@ export class PodWorkers implements Component {
   readonly #steps: PodSteps;
   /** What orphaned pods left on the node, until its removal is done. */
   readonly #leftovers = new Map<PodUid, Leftover>();
+  readonly #collections = new CollectionRequests();
 
   constructor(deps: PodWorkersDeps) {
     const { desired, inSync, kills, observed, probes, unfinishedHooks, volumes } = deps.stores;
@@ -93,6 +96,15 @@ export class PodWorkers implements Component {
     return this.#leftovers.has(uid);
   }
 
+  /** Has the workers of all pods with garbage remove it, beside their regular syncs. Settles per pod. */
+  collectGarbage(cause: CollectionCause): ReadonlyMap<PodUid, Promise<void>> {
+    const { pleg, runtime } = this.#deps;
+    const pods = runtime.podsWithGarbage(this.#steps.scopeOf(cause)).filter((uid) => pleg.isInspected(uid));
+    const requested = new Map(pods.map((uid) => [uid, this.#collections.add(uid, cause)]));
+    for (const uid of pods) this.poke(uid);
+    return requested;
+  }
+
   /** Whether the pod has a worker, or is in a store that would give it one. */
   knows(uid: PodUid): boolean {
     const { desired, observed } = this.#deps.stores;
@@ -112,6 +124,7 @@ export class PodWorkers implements Component {
     await this.#queue.stop();
     cut.cancel();
     this.#deps.stores.kills.rejectAll(new Aborted('the kubelet stops'));
+    this.#collections.rejectAll(new Aborted('the kubelet stops'));
   }
 
   #pokeAll(): void {
@@ -163,7 +176,9 @@ export class PodWorkers implements Component {
   }
 
   async #run(uid: PodUid, signal: AbortSignal): Promise<void> {
-    if (this.#records.get(uid)?.mustInspect === true) await this.#steps.inspect(uid, signal);
+    await this.#steps.inspectIfDue(uid, signal);
+    await this.#collections.serve(uid, (cause) => this.#steps.collect(uid, cause, signal));
+    await this.#steps.inspectIfDue(uid, signal);
     for (;;) {
       signal.throwIfAborted();
       const again = await this.#timed(uid, this.#transition(uid), signal);
@@ -217,6 +232,7 @@ export class PodWorkers implements Component {
   #forget(uid: PodUid): void {
     this.#records.forget(uid);
     this.#leftovers.delete(uid);
+    this.#collections.settle(uid);
     this.#queue.forget(uid);
     this.#deps.stores.kills.settle(uid);
   }

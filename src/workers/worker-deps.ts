@@ -5,6 +5,7 @@ import type { ObservedPod } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { EventSink } from '../api/ports/events.ts';
+import type { GarbageScope } from '../api/ports/garbage-scope.ts';
 import type { ProbeResultsView } from '../api/ports/probe-results.ts';
 import type { StartedPod } from '../api/ports/started-pod.ts';
 import type { Subscribable } from '../base/channel.ts';
@@ -82,7 +83,14 @@ interface WorkerRuntime {
   ): Promise<void>;
   /** Releases the volumes and the cgroup of a stopped pod. */
   cleanPod(uid: PodUid, signal: AbortSignal): Promise<void>;
-  collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean>;
+  /** All observed pods with dead containers or sandboxes to remove. */
+  podsWithGarbage(scopeOf: (pod: ObservedPod) => GarbageScope): readonly PodUid[];
+  /** `scopeOf` is called with other pods too if they count. True when there was any garbage. */
+  collectGarbage(
+    seen: ObservedPod,
+    scopeOf: (pod: ObservedPod) => GarbageScope,
+    signal: AbortSignal,
+  ): Promise<boolean>;
   /** False: the runtime refuses to remove an exited container; the removal is retried later. */
   removePod(
     pod: { readonly uid: PodUid; readonly namespace: string; readonly name: string },
@@ -118,6 +126,8 @@ interface WorkerResizes {
 /** The stores that a worker reads; it is the sole writer of `lifecycles` and `inSync`. */
 export interface WorkerStores {
   readonly desired: WorkerDesired;
+  /** The API server's pods, with the statuses that it has stored. */
+  readonly apiPods: { get(uid: PodUid): Pod | undefined };
   readonly observed: WorkerObserved;
   readonly lifecycles: PodLifecycles;
   /** Kills that other components requested; the worker settles them. */

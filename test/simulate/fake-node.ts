@@ -22,10 +22,11 @@ import { defaultGates, type FeatureGates } from '../../src/config/gates/feature-
 import { legacyConfiguration } from '../../src/config/load/complete.ts';
 import { defaultsOf } from '../../src/config/schema.ts';
 import type { KubeletConfiguration } from '../../src/config/table/kubelet-configuration.ts';
-import { kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
+import { type KubeletFlags, kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../../src/edge/machine/machine.ts';
 import type { NodeHost } from '../../src/node/gather-node-facts.ts';
 import { buildParts } from '../../src/sources/build-pods.ts';
+import { ContainerCollector } from '../../src/workers/container-collector.ts';
 import { ApiServerDouble, nodeUser } from '../api-server/double.ts';
 import { memoryClient } from '../api-server/memory-client.ts';
 import { TestAuthority } from '../api-server/pki.ts';
@@ -76,6 +77,7 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   /** Decides requests for pod certificates; without it they stay pending. */
   readonly podSigner?: PodSignerOptions;
   readonly config?: Partial<KubeletConfiguration>;
+  readonly flags?: Partial<KubeletFlags>;
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
   readonly gates?: Partial<FeatureGates>;
@@ -91,6 +93,8 @@ export class FakeNode {
   readonly directories = new Set<string>();
   /** Files written by the kubelet, and links as `-> target`. */
   readonly files = new Map<string, string>();
+  /** The paths of links whose target does not exist. */
+  readonly danglingLinks = new Set<string>();
   /** Directories and mounts of volumes. */
   readonly volumes = new FakeVolumeHost('/var/lib/kubelet/pods');
   /** Cgroups outlive a kubelet. */
@@ -228,6 +232,13 @@ export class FakeNode {
     return this.#running.stores.kills.kill(asPodUid(uid), kill);
   }
 
+  /** Removes unused containers as eviction under disk pressure does. */
+  async deleteUnusedContainers(): Promise<void> {
+    const collector = this.#running.components.find((each) => each instanceof ContainerCollector);
+    if (collector === undefined) throw new Error('the kubelet has no container collector');
+    await this.clock.until(collector.deleteUnusedContainers(new AbortController().signal), 60_000);
+  }
+
   /** The explanation of /explain. */
   explanation(uid: string): string | undefined {
     return this.#kubelet?.explainer.explain().pods.find((pod) => pod.uid === uid)?.explanation;
@@ -294,7 +305,7 @@ export class FakeNode {
     };
     return assemble({
       config,
-      flags: defaultsOf(kubeletFlags),
+      flags: { ...defaultsOf(kubeletFlags), ...this.#options.flags },
       gates: { ...defaultGates, ...this.#options.gates },
       args: parseArgs([]),
       machine: {
@@ -330,8 +341,12 @@ export class FakeNode {
           readTextIfAny: async (path) => this.files.get(path),
           writeText: async (path, text) => void this.files.set(path, text),
           link: async (target, path) => void this.files.set(path, `-> ${target}`),
-          removeFile: async (path) => void this.files.delete(path),
+          removeFile: async (path) => {
+            this.files.delete(path);
+            this.danglingLinks.delete(path);
+          },
           exists: async (path) => path.endsWith('.log') || this.files.has(path),
+          isDanglingLink: async (path) => this.danglingLinks.has(path),
           removeTree: async (path) => {
             for (const each of this.directories)
               if (`${each}/`.startsWith(`${path}/`)) this.directories.delete(each);
@@ -416,7 +431,9 @@ export class FakeNode {
   }
 
   #namesIn(path: string): readonly string[] {
-    const below = [...this.directories, ...this.files.keys()].filter((each) => each.startsWith(`${path}/`));
+    const below = [...this.directories, ...this.files.keys(), ...this.danglingLinks].filter((each) =>
+      each.startsWith(`${path}/`),
+    );
     return [...new Set(below.map((each) => each.slice(path.length + 1).split('/')[0] ?? ''))];
   }
 

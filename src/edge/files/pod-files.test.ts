@@ -256,3 +256,16 @@ describe('removeTree', () => {
     expect(await readdir(join(dir, 'pod/volumes'))).toEqual(['f']);
   });
 });
+
+test('isDanglingLink is true only for a link without a target', async () => {
+  await writeFile(join(dir, 'file.log'), '');
+  await symlink(join(dir, 'file.log'), join(dir, 'good.log'));
+  await symlink(join(dir, 'gone'), join(dir, 'dead.log'));
+  await symlink(join(dir, 'dead.log'), join(dir, 'through.log'));
+  const dangling = async (name: string): Promise<boolean> => await files.isDanglingLink(join(dir, name));
+  expect(
+    await Promise.all(['file.log', 'good.log', 'gone', 'dead.log', 'through.log'].map(dangling)),
+  ).toEqual([false, false, false, true, true]);
+  await symlink('loop.log', join(dir, 'loop.log'));
+  await expect(dangling('loop.log')).rejects.toThrow('cannot stat');
+});

@@ -118,6 +118,22 @@ export class PodFiles {
     }
   }
 
+  async isDanglingLink(path: string): Promise<boolean> {
+    try {
+      if (!(await lstat(path)).isSymbolicLink()) return false;
+    } catch (err) {
+      if (isAbsent(err)) return false;
+      throw new KubeletError('internal', 'FailedStat', `cannot stat ${path}`, { cause: err });
+    }
+    try {
+      await stat(path);
+      return false;
+    } catch (err) {
+      if (isAbsent(err)) return true;
+      throw new KubeletError('internal', 'FailedStat', `cannot stat ${path}`, { cause: err });
+    }
+  }
+
   async listNames(path: string, limit?: number): Promise<readonly string[]> {
     try {
       const names: string[] = [];

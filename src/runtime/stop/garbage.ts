@@ -1,9 +1,8 @@
-// Garbage collection of a pod's dead containers and sandboxes. The choice is pure; the removal tolerates what no longer exists.
-// Upstream: kuberuntime_gc.go and removeContainerLog in kuberuntime_container.go. Invariants: the newest container of a name is
-// never removed while the pod is desired; a sandbox is removed only after its containers.
+// Removes dead containers, their logs and sandboxes, and tolerates what no longer exists. compute-garbage.ts chooses them.
+// Upstream: kuberuntime_gc.go and removeContainerLog in kuberuntime_container.go.
+// Invariant: a sandbox is removed only after its containers.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import {
-  latestContainer,
   neverRan,
   type ObservedContainer,
   type ObservedPod,
@@ -14,89 +13,9 @@ import { isRefusal, type RefusedRemovals } from './refused-removals.ts';
 import { unlessGone } from './stop-container.ts';
 import { rethrowFirst } from './stop-pod.ts';
 
-interface Garbage {
-  readonly containers: readonly ObservedContainer[];
-  readonly sandboxes: readonly ObservedSandbox[];
-}
-
 interface RemoveDeps {
   readonly cri: Pick<CriRuntime, 'removeContainer' | 'stopPodSandbox' | 'removePodSandbox'>;
   readonly records: { readonly refusedRemovals: RefusedRemovals };
-}
-
-/** Upstream: GCPolicy, from deprecated flags that still apply. */
-export interface GarbagePolicy {
-  /** Dead containers kept per container name; negative: all. */
-  readonly perContainer: number;
-  /** A container younger than this is kept. */
-  readonly minAgeMs: number;
-  /** Dead containers kept on the whole node beside the newest of each name; negative: all. */
-  readonly total: number;
-}
-
-interface GarbageFlags {
-  readonly maximumDeadContainers: number;
-  readonly maximumDeadContainersPerContainer: number;
-  readonly minimumContainerTTLDuration: { readonly ms: number };
-}
-
-export function garbagePolicy(flags: GarbageFlags): GarbagePolicy {
-  return {
-    perContainer: flags.maximumDeadContainersPerContainer,
-    minAgeMs: flags.minimumContainerTTLDuration.ms,
-    total: flags.maximumDeadContainers,
-  };
-}
-
-const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0, total: -1 };
-
-/** For a desired pod: the dead containers beyond the policy, and the empty sandboxes that a newer one has replaced. */
-export function computeGarbage(
-  seen: ObservedPod,
-  policy: GarbagePolicy = defaultGarbagePolicy,
-  nowMs = Number.POSITIVE_INFINITY,
-  node: Iterable<ObservedPod> = [seen],
-  isKept: (id: string) => boolean = () => false,
-): Garbage {
-  const beyond = beyondTotal(node, policy, nowMs);
-  const { minAgeMs, perContainer } = policy;
-  const dead = new Map<string, number>();
-  const containers = seen.containers.filter((container) => {
-    if (container.state !== 'exited' || isKept(container.id)) return false;
-    const before = dead.get(container.name) ?? 0;
-    dead.set(container.name, before + 1);
-    if (container === latestContainer(seen, container.name)) return false;
-    if (beyond.has(container)) return true;
-    return perContainer >= 0 && before >= perContainer && nowMs - container.createdAtMs >= minAgeMs;
-  });
-  const kept = seen.containers.filter((container) => !containers.includes(container));
-  const sandboxes = seen.sandboxes
-    .slice(1)
-    .filter((sandbox) => !sandbox.ready && kept.every((container) => container.sandboxId !== sandbox.id));
-  return { containers, sandboxes };
-}
-
-// differs from upstream: there even the newest dead container of a name may be removed, and its exit status is lost.
-/** The oldest dead and replaced containers of the node beyond `total`. */
-function beyondTotal(
-  node: Iterable<ObservedPod>,
-  { minAgeMs, total }: GarbagePolicy,
-  nowMs: number,
-): ReadonlySet<ObservedContainer> {
-  if (total < 0) return new Set();
-  const replaced = [...node].flatMap((pod) =>
-    pod.containers.filter(
-      (each) =>
-        each.state === 'exited' &&
-        each !== latestContainer(pod, each.name) &&
-        nowMs - each.createdAtMs >= minAgeMs,
-    ),
-  );
-  return new Set(replaced.toSorted((a, b) => b.createdAtMs - a.createdAtMs).slice(total));
-}
-
-export function isEmpty(garbage: Garbage): boolean {
-  return garbage.containers.length === 0 && garbage.sandboxes.length === 0;
 }
 
 /**
@@ -143,6 +62,14 @@ export async function removeSandboxes(
       }),
     ),
   );
+}
+
+/** A runtime removes a sandbox only together with its containers. */
+export function withoutContainers(
+  sandboxes: readonly ObservedSandbox[],
+  kept: readonly ObservedContainer[],
+): readonly ObservedSandbox[] {
+  return sandboxes.filter(({ id }) => kept.every(({ sandboxId }) => sandboxId !== id));
 }
 
 /** The containers whose log no other container uses: one that never ran shares its log with its replacement. */

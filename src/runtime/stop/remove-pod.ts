@@ -3,25 +3,12 @@
 // Invariant: sandboxes are removed last. While a sandbox exists, a kubelet that was killed in the middle finds the pod again
 // and resumes the removal.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
-import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../../api/pod/observed.ts';
+import type { ObservedPod } from '../../api/pod/observed.ts';
 import { asPodUid, type PodUid } from '../../api/pod/pod-ref.ts';
 import { unlinkLogs } from '../container/log-links.ts';
 import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from '../paths.ts';
-import type {
-  ContainerRecords,
-  PodInputs,
-  PodRuntimeDeps,
-  RuntimeNode,
-  RuntimePolicy,
-} from '../runtime-deps.ts';
-import {
-  computeGarbage,
-  isEmpty,
-  removeContainers,
-  removeLogs,
-  removeSandboxes,
-  withUnsharedLogs,
-} from './garbage.ts';
+import type { ContainerRecords, PodInputs, RuntimeNode } from '../runtime-deps.ts';
+import { removeContainers, removeSandboxes, withoutContainers } from './garbage.ts';
 
 export interface PodIdentity {
   readonly namespace: string;
@@ -35,15 +22,8 @@ interface ReleaseDeps {
   readonly records: Pick<ContainerRecords, 'crashBackoff' | 'unfinishedHooks'>;
 }
 
-interface CollectDeps extends Pick<PodRuntimeDeps, 'clock'> {
-  readonly cri: Pick<CriRuntime, 'removeContainer' | 'stopPodSandbox' | 'removePodSandbox'>;
-  readonly node: Pick<RuntimeNode, 'files' | 'settings'>;
-  readonly records: Pick<ContainerRecords, 'refusedRemovals'>;
-  readonly policy: Pick<RuntimePolicy, 'garbage' | 'observed'>;
-}
-
 interface RemoveDeps extends ReleaseDeps {
-  readonly cri: CollectDeps['cri'];
+  readonly cri: Pick<CriRuntime, 'removeContainer' | 'stopPodSandbox' | 'removePodSandbox'>;
   readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
   readonly inputs: Pick<PodInputs, 'images' | 'userNamespaces' | 'volumes'>;
   readonly records: Pick<ContainerRecords, 'crashBackoff' | 'refusedRemovals' | 'unfinishedHooks'>;
@@ -66,23 +46,6 @@ export async function releasePod(
   await records.unfinishedHooks.forgetPod(uid);
   // The pod's resources count as allocated until its cgroup is removed.
   await node.cgroups?.removePod(uid);
-}
-
-/** Removes the containers and sandboxes that a running pod's restarts have left behind. True when there were any. */
-export async function collectGarbage(
-  deps: CollectDeps,
-  seen: ObservedPod,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { clock, node, policy, records } = deps;
-  const isKept = (id: string): boolean => records.refusedRemovals.isBackingOff(id);
-  const garbage = computeGarbage(seen, policy.garbage, clock.now(), policy.observed.all().values(), isKept);
-  if (isEmpty(garbage)) return false;
-  await unlinkLogs(node, seen, garbage.containers);
-  await removeLogs(node, withUnsharedLogs(seen, garbage.containers));
-  const kept = await removeContainers(deps, garbage.containers, signal);
-  await removeSandboxes(deps, withoutContainers(garbage.sandboxes, kept), signal);
-  return true;
 }
 
 /**
@@ -135,12 +98,4 @@ export async function listPodsOnNode({
       .flatMap((directory) => podOfLogDirectory(directory) ?? [])
       .map((pod) => ({ ...pod, isPodDirectory: false })),
   ];
-}
-
-/** A runtime removes a sandbox only together with its containers. */
-function withoutContainers(
-  sandboxes: readonly ObservedSandbox[],
-  kept: readonly ObservedContainer[],
-): readonly ObservedSandbox[] {
-  return sandboxes.filter(({ id }) => kept.every(({ sandboxId }) => sandboxId !== id));
 }

@@ -1,0 +1,49 @@
+// Requests to the pods' workers to collect garbage, with their callers.
+// Invariants: a pod's worker alone collects; every caller is settled exactly once; pressure on the disk prevails.
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { CollectionCause } from '../api/ports/garbage-scope.ts';
+import { isAbort } from '../base/errors.ts';
+
+interface Request {
+  cause: CollectionCause;
+  readonly waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[];
+}
+
+export class CollectionRequests {
+  readonly #requests = new Map<PodUid, Request>();
+
+  /** Resolves when the pod's worker has collected. */
+  add(uid: PodUid, cause: CollectionCause): Promise<void> {
+    const request = this.#requests.get(uid) ?? { cause, waiting: [] };
+    if (cause === 'pressure') request.cause = cause;
+    this.#requests.set(uid, request);
+    return new Promise<void>((resolve, reject) => request.waiting.push({ resolve, reject }));
+  }
+
+  /** Collects if that was requested. Only a cancelled run rejects; the next one collects again. */
+  async serve(uid: PodUid, collect: (cause: CollectionCause) => Promise<void>): Promise<void> {
+    const request = this.#requests.get(uid);
+    if (request === undefined) return;
+    try {
+      await collect(request.cause);
+      this.settle(uid);
+    } catch (err) {
+      if (isAbort(err)) throw err;
+      this.#take(uid, ({ reject }) => reject(err));
+    }
+  }
+
+  settle(uid: PodUid): void {
+    this.#take(uid, ({ resolve }) => resolve());
+  }
+
+  rejectAll(reason: unknown): void {
+    for (const uid of this.#requests.keys()) this.#take(uid, ({ reject }) => reject(reason));
+  }
+
+  #take(uid: PodUid, settle: (waiting: Request['waiting'][number]) => void): void {
+    const request = this.#requests.get(uid);
+    this.#requests.delete(uid);
+    for (const each of request?.waiting ?? []) settle(each);
+  }
+}
