@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { Channel } from '../src/base/channel.ts';
 import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
+import { HistoryMetrics } from '../src/history/history-metrics.ts';
 import { buildInfo } from '../src/metrics/build-info.ts';
 import { ClusterMetrics } from '../src/metrics/cluster-metrics.ts';
 import { KubeletMetrics } from '../src/metrics/kubelet-metrics.ts';
@@ -87,6 +88,7 @@ describe('docs/metrics.md', () => {
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   expect(new StreamMetrics(metrics.registry)).toBeDefined();
   expect(new PodsApiMetrics(metrics.registry)).toBeDefined();
+  expect(new HistoryMetrics(metrics.registry)).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {
     start: () => undefined,

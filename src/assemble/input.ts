@@ -14,6 +14,7 @@ import type { KubeletConfiguration } from '../config/table/kubelet-configuration
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../edge/machine/machine.ts';
 import type { RealEdges } from '../edge/real-edges.ts';
+import type { HistoryFiles } from '../history/segments.ts';
 import type { PluginPrograms } from '../images/credentials/plugin-providers.ts';
 import type { RecordFiles } from '../images/records/record-store.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
@@ -68,6 +69,7 @@ export interface Edges
     | 'stats'
     | 'logs'
     | 'loopDelay'
+    | 'historyFiles'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -81,6 +83,7 @@ export interface Edges
   readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
   readonly logs: LogHost;
   readonly loopDelay: LoopDelaySource;
+  readonly historyFiles: (directory: string) => HistoryFiles;
 }
 
 export interface AssembleInput {

@@ -19,6 +19,7 @@ import { assembleServing } from './certs.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { routeHandlers } from './handlers.ts';
+import { assembleHistory } from './history.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
 import { assembleNode } from './node.ts';
@@ -168,7 +169,11 @@ export function assemble(input: AssembleInput): Kubelet {
   const explainer = new PodExplainer({ desired, lifecycles, observed, events, activities, clock });
   const serving = assembleServing(input, { api, ownNode, metrics });
   const stats = assembleStats(input, { readers, stores, cgroups, cri, volumes: volumes.stats, metrics });
-  const handlers = routeHandlers(input, { stores, cri, checks, explainer, probeMetrics, stats, metrics });
+  const history = assembleHistory(input, { stores, events, readers, cgroups, metrics });
+  const handlers = {
+    ...routeHandlers(input, { stores, cri, checks, explainer, probeMetrics, stats, metrics }),
+    ...history.handlers,
+  };
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
   const podsApi = assemblePodsApi(input, { stores, metrics });
@@ -182,6 +187,7 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
+    ...history.components,
     ...resources.components,
     ...objectLoops,
     ...podCertificates.components,

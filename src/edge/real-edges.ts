@@ -14,6 +14,7 @@ import { PodFiles } from './files/pod-files.ts';
 import { recordFiles } from './files/record-files.ts';
 import { textFile } from './files/text-file.ts';
 import { type ListenGrpcOptions, listenGrpc } from './grpc-server/listen-grpc.ts';
+import { HistoryDirectory } from './history/history-files.ts';
 import type { ProxyUpgrade } from './http/http-exchange.ts';
 import { listenHttp } from './http/listen-http.ts';
 import { listenHttps } from './http/listen-https.ts';
@@ -82,6 +83,8 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     hookHttp,
     idRange: (idsPerPod: number) => kubeletIdRange(idsPerPod),
     tails: { readTail, readLogTail },
+    /** The history of ends. */
+    historyFiles: (directory: string) => new HistoryDirectory(directory, clock),
     imageHost: {
       records: recordFiles,
       programs: (directory: string) => new PluginPrograms(directory),

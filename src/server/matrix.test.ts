@@ -70,6 +70,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
   healthCheck: { path: '/healthz/ping', methods: any, debugOff: 'served', readerGets: true },
   pods: { path: '/pods', methods: get, debugOff: 'served', readerGets: true },
   explain: { path: '/explain', methods: get, debugOff: 'served', readerGets: true },
+  history: { path: '/explain/history', methods: get, debugOff: 'served', readerGets: true },
   summary: { path: '/stats/summary', methods: both, debugOff: 'served', readerGets: false },
   metrics: { path: '/metrics', methods: any, debugOff: 'served', readerGets: true },
   cadvisorMetrics: { path: '/metrics/cadvisor', methods: any, debugOff: 'served', readerGets: true },
@@ -210,6 +211,7 @@ describe("10255: serves upstream's paths to every client", () => {
   test.each(routeTable.map(({ name }) => name))('%s', async (name) => {
     const row = expected[name];
     const { status } = asResponse(await handle(request('GET', row.path, 'anonymous')));
-    expect(status).toBe(served.has(name) ? 200 : row.debugOff);
+    const notServed = row.debugOff === 'served' ? 404 : row.debugOff;
+    expect(status).toBe(served.has(name) ? 200 : notServed);
   });
 });

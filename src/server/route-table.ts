@@ -69,6 +69,18 @@ export const routeTable = [
     subresource: 'proxy',
   },
   {
+    // differs from upstream: there the events and statuses of ended pods are gone after an hour. Not on the read-only port, since
+    // records contain log lines. Before /explain, which is a service with its own 404.
+    name: 'history',
+    kind: 'service',
+    path: '/explain/history',
+    patterns: [''],
+    methods: ['GET'],
+    produces: json,
+    class: 'always',
+    subresource: 'proxy',
+  },
+  {
     // differs from upstream: there a user pieces this together from events and logs.
     name: 'explain',
     kind: 'service',

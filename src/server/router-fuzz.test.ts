@@ -52,6 +52,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
     methods: ['GET'],
     readOnly: true,
   },
+  history: { paths: /^\/explain\/history\/?$/, subresources: proxy, methods: ['GET'] },
   summary: {
     paths: /^\/stats\/summary\/?$/,
     subresources: [['stats'], 'stats'],
@@ -122,6 +123,7 @@ const paths = [
   '/healthz/ping',
   '/pods',
   '/explain',
+  '/explain/history',
   '/stats/summary',
   '/metrics',
   '/metrics/cadvisor',

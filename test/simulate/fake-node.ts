@@ -39,6 +39,7 @@ import { FakeMemoryWatches } from '../fakes/fake-memory-watches.ts';
 import { fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
 import { FakeVolumeHost } from '../fakes/fake-volume-host.ts';
 import { MemoryCertificates, memoryPodKey } from '../fakes/memory-certificates.ts';
+import { memoryHistory } from '../fakes/memory-history.ts';
 import { memoryLogs } from '../fakes/memory-logs.ts';
 import { memoryRecords } from '../fakes/memory-records.ts';
 
@@ -109,6 +110,8 @@ export class FakeNode {
   readonly certs = new MemoryCertificates();
   /** State files by path; they outlive a kubelet. */
   readonly stateFiles = new Map<string, string>();
+  /** The files of the history of ends; they outlive a kubelet. */
+  readonly history = new Map<string, Buffer>();
   /** Network probes, to be replaced by a test. */
   readonly probes = {
     http: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
@@ -371,6 +374,7 @@ export class FakeNode {
           readTail: async (path) => this.#wholeFile(path),
           readLogTail: async (path) => this.#wholeFile(path),
         },
+        historyFiles: () => this.#historyFiles(),
         idRange: async (idsPerPod) => ({ first: idsPerPod, length: 2 ** 32 - idsPerPod }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
@@ -483,6 +487,11 @@ export class FakeNode {
         return { close: () => void this.#watchers.delete(onChange), takeRemoved };
       },
     };
+  }
+
+  #historyFiles(): ReturnType<Edges['historyFiles']> {
+    const { signal: life } = this.#connection;
+    return memoryHistory(this.history, () => !life.aborted);
   }
 
   #stateFiles(): Edges['stateFiles'] {

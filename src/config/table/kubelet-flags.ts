@@ -1,6 +1,6 @@
 // The flags that are not fields of KubeletConfiguration. Upstream: cmd/kubelet/app/options (KubeletFlags and global flags).
 import { noneYet } from '../effect.ts';
-import { boolean, duration, type InferConfig, int32, stringMap, text } from '../schema.ts';
+import { boolean, duration, type InferConfig, int32, quantity, stringMap, text } from '../schema.ts';
 
 const useEviction = 'Use evictionHard or evictionSoft instead.';
 
@@ -49,6 +49,18 @@ export const kubeletFlags = {
     flag: { name: 'experimental-mounter-path', deprecated: 'It will be removed; use CSI drivers instead.' },
     effect: noneYet('mounting by an external program'),
     doc: 'Path of a program to use instead of mount.',
+  }),
+  historyLogLines: int32({
+    default: 20,
+    flag: { name: 'history-log-lines', deprecated: false, own: true },
+    min: 0,
+    max: 100,
+    doc: 'How many of the last log lines of an ended container are kept in the history of /explain/history. 0 keeps none.',
+  }),
+  historyMaxSize: quantity({
+    default: '64Mi',
+    flag: { name: 'history-max-size', deprecated: false, own: true },
+    doc: 'Size limit of the history of ended containers and pods in the root directory: 0, or at least 1Mi. 0 records nothing and disables /explain/history.',
   }),
   hostnameOverride: text({
     flag: { name: 'hostname-override', deprecated: false },

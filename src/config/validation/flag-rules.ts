@@ -1,7 +1,11 @@
 // Rules for the flags that are not config fields. Upstream: ValidateKubeletFlags in cmd/kubelet/app/options.
 import { isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
 import { isForbiddenNodeLabel, kubeletLabelNamespaces, kubeletLabels } from '../node-labels.ts';
+import { parseQuantity } from '../quantity.ts';
 import { quote, type Rule } from './context.ts';
+
+const minHistoryBytes = 1024n * 1024n;
+const maxHistoryLines = 100;
 
 export const flagRules: Rule = ({ flags, fail }) => {
   const forbidden = Object.keys(flags.nodeLabels).filter(isForbiddenNodeLabel).toSorted();
@@ -18,6 +22,13 @@ export const flagRules: Rule = ({ flags, fail }) => {
   }
   if (flags.exitOnLockContention && flags.lockFile === '') {
     fail('--exit-on-lock-contention', 'needs --lock-file');
+  }
+  const historyBytes = parseQuantity(flags.historyMaxSize)?.value() ?? -1n;
+  if (historyBytes !== 0n && historyBytes < minHistoryBytes) {
+    fail('--history-max-size', `${quote(flags.historyMaxSize)} is neither 0 nor at least 1Mi`);
+  }
+  if (flags.historyLogLines < 0 || flags.historyLogLines > maxHistoryLines) {
+    fail('--history-log-lines', `${flags.historyLogLines} is not from 0 to ${maxHistoryLines}`);
   }
   const { imageCredentialProviderConfig: providers, imageCredentialProviderBinDir: programs } = flags;
   if (providers !== '' && programs === '') {

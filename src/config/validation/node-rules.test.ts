@@ -288,6 +288,16 @@ describe('flags', () => {
       '--exit-on-lock-contention: needs --lock-file',
     ],
     ['lock contention with a file', { argv: ['--exit-on-lock-contention', '--lock-file=/x'] }],
+    ['no history', { argv: ['--history-max-size=0', '--history-log-lines=0'] }],
+    ['a small history', { argv: ['--history-max-size=1Mi', '--history-log-lines=100'] }],
+    [
+      'a history that is too small',
+      { argv: ['--history-max-size=1M'] },
+      '--history-max-size: "1M" is neither 0 nor at least 1Mi',
+    ],
+    ['a negative history', { argv: ['--history-max-size=-1'] }, '--history-max-size: "-1" is neither'],
+    ['too many log lines', { argv: ['--history-log-lines=101'] }, '--history-log-lines: 101 is'],
+    ['a negative number of lines', { argv: ['--history-log-lines=-1'] }, '--history-log-lines: -1 is'],
     ['the external cloud', { argv: ['--cloud-provider=external'] }],
     [
       'a former in-tree cloud provider',

@@ -223,7 +223,7 @@ function tooLarge(path: string, limitBytes: number): KubeletError {
   });
 }
 
-async function writeAll(fd: number, data: Uint8Array | string): Promise<void> {
+export async function writeAll(fd: number, data: Uint8Array | string): Promise<void> {
   const bytes = typeof data === 'string' ? Buffer.from(data) : data;
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await writeFrom(fd, bytes, done, bytes.length - done, null);

@@ -21,6 +21,7 @@ describe('nodeAttributes', () => {
     ['pods', 'GET', 'get', ['pods', 'proxy']],
     ['runningPods', 'GET', 'get', ['pods', 'proxy']],
     ['explain', 'GET', 'get', ['pods', 'proxy']],
+    ['history', 'GET', 'get', ['proxy']],
     ['configz', 'GET', 'get', ['configz', 'proxy']],
     ['flagz', 'GET', 'get', ['configz']],
     ['statusz', 'GET', 'get', ['statusz']],
