@@ -282,6 +282,21 @@ describeOnRig('secret leaks', () => {
     hooked('hooked', header(hookHeader));
     hooked('bad-hooked', [{ name: 'X-Token', value: `${badHookHeader}\r\nX: y` }]);
 
+    // Pods that end, with a secret in environment and volume; one prints a word of its own.
+    const holder = {
+      restartPolicy: 'Never',
+      volumes: [{ name: 's', secret: { secretName: 'values' } }],
+    };
+    const holding = {
+      env: [{ name: 'WORD', valueFrom: { secretKeyRef: { name: 'values', key: 'env' } } }],
+      volumeMounts: [{ name: 's', mountPath: '/s' }],
+    };
+    create('ends', { ...holder, containers: [container('main', 'echo own words; exit 3', holding)] });
+    create('cannot-start', {
+      ...holder,
+      containers: [container('main', '', { ...holding, command: ['/nope'] })],
+    });
+
     await cluster.untilPod('reader', 'to run', ({ phase }) => phase === 'Running');
     for (const name of ['wrong-pull', 'broken-pull', 'plugin-pull', 'babble-pull'])
       await untilWaiting(name, ['ErrImagePull', 'ImagePullBackOff']);
@@ -290,6 +305,18 @@ describeOnRig('secret leaks', () => {
     await untilEvent('FailedPostStartHook');
     await untilEvent('Unhealthy');
     await waitFor(() => manifestRequests > 3, 'the manifests to be requested', patienceMs);
+
+    for (const name of ['ends', 'cannot-start'])
+      await cluster.untilPod(name, 'to fail', ({ phase }) => phase === 'Failed');
+    const ended = await waitFor(
+      async () => {
+        const { text } = await ask('GET /explain/history');
+        return text.includes('/nope') && text.includes('own words') && text;
+      },
+      'the history of both pods',
+      patienceMs,
+    );
+    expect(ended).toContain('Container main exited with an error (exit code 3).');
 
     // Clients of the secure port.
     const bearer = (token: string): RequestOptions => ({ headers: { authorization: `Bearer ${token}` } });
@@ -355,6 +382,7 @@ describeOnRig('secret leaks', () => {
     const pprof = ['', 'cmdline', 'goroutine', 'profile?seconds=1', 'allocs?seconds=1', 'heap'];
     for (const path of [
       ...paths,
+      '/explain/history',
       '/configz',
       '/flagz',
       '/statusz',
