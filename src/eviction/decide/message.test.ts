@@ -157,6 +157,16 @@ describe('containers above their memory requests', () => {
   });
 });
 
+test('a request that cannot be parsed counts as none', () => {
+  const situation: Situation = {
+    containers: [requesting(['app1', '1e5000'])],
+    over: { resources: { requests: { memory: '1e5000' } } },
+    pod: '2Gi',
+    usage: [['app1', '1Gi']],
+  };
+  expect(messageOf(situation).message).toBe(lowMemory + blamed('app1', '1Gi', '0'));
+});
+
 describe('pod-level resources', () => {
   const situation: Situation = {
     containers: [requesting(['app1', '']), requesting(['app2', ''])],

@@ -4,10 +4,11 @@ import type { Container, Pod } from '../../api/k8s/types.ts';
 import { hasPodLevelResources } from '../../api/pod/resources.ts';
 import type { ContainerLoad, PodLoad } from '../../api/ports/node-usage.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
-import { amountOf, parseAmounts } from '../../api/quantity/resource-amounts.ts';
+import { amountOf, noAmounts, parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import { thresholdQuantity } from './met.ts';
 import type { Observations } from './observe.ts';
 import { resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
+import { amountOrNone } from './tolerant.ts';
 
 interface EvictionMessageInput {
   readonly resource: StarvedResource;
@@ -62,9 +63,10 @@ function thresholdPart({ observations, resource, thresholds }: EvictionMessageIn
 /** Of a pod with a memory request of its own. */
 function podPart(input: EvictionMessageInput, load: PodLoad): EvictionMessage | undefined {
   const { pod, resource } = input;
-  if (resource !== 'memory' || input.skipPodLevelResources === true || !hasPodLevelResources(pod))
-    return undefined;
-  const request = parseAmounts(pod.spec?.resources?.requests).get('memory');
+  if (resource !== 'memory' || input.skipPodLevelResources === true) return undefined;
+  const request = amountOrNone(() =>
+    hasPodLevelResources(pod) ? parseAmounts(pod.spec?.resources?.requests).get('memory') : undefined,
+  );
   if (request === undefined || load.workingSetBytes === undefined) return undefined;
   const name = pod.metadata?.name ?? '';
   const usage = bytes(load.workingSetBytes).toString();
@@ -90,7 +92,8 @@ function blamedContainers({ pod, resource }: EvictionMessageInput, load: PodLoad
     const spec = specs.get(container.name);
     const usage = usageOf(container, resource);
     if (spec === undefined || usage === undefined) return [];
-    const request = amountOf(parseAmounts(spec.resources?.requests), resource);
+    const requests = amountOrNone(() => parseAmounts(spec.resources?.requests)) ?? noAmounts;
+    const request = amountOf(requests, resource);
     if (usage.cmp(request) <= 0) return [];
     return [{ name: container.name, usage: usage.toString(), request: request.toString() }];
   });

@@ -273,6 +273,12 @@ describe('requests', () => {
     expect(request('nodefs.available', over)).toBe(amount('7Mi'));
   });
 
+  test('an amount that cannot be parsed counts as none', () => {
+    const hostile = { containers: [aContainer({ resources: { requests: { memory: '1e5000' } } })] };
+    expect(request('memory.available', hostile)).toBe(0);
+    expect(request('nodefs.available', hostile)).toBe(0);
+  });
+
   test('pod-level resources without their gate', () => {
     const over = { containers: [app], resources: { requests: mib(77) } };
     expect(request('memory.available', over, { skipPodLevelResources: true })).toBe(amount('100Mi'));
@@ -322,6 +328,16 @@ test.each([
   ['pid.available', [aPod(), undefined], 'has no statistics, has priority 0.'],
 ] as const)('why: %s %#', (signal, candidate, want) => {
   expect(rank(signal, [candidate])[0]?.why).toBe(`The pod ${want}`);
+});
+
+test('requests beyond the range of numbers keep the order total', () => {
+  const pods = ['b', 'a', 'c'].map((name) => usingMemory(name, '1Gi', '1e900'));
+  expect(names(rank('memory.available', [...pods, usingMemory('d', '1Gi', '2Gi')]))).toEqual([
+    'd',
+    'a',
+    'b',
+    'c',
+  ]);
 });
 
 test('the order is total: it does not depend on the order of the input', () => {

@@ -9,6 +9,7 @@ import type { PodLoad } from '../../api/ports/node-usage.ts';
 import { amountOf, parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import type { DiskLayout } from './layout.ts';
 import { resourceOf, type Signal, type StarvedResource } from './thresholds.ts';
+import { amountOrNone } from './tolerant.ts';
 
 export interface RankedPod {
   readonly pod: Pod;
@@ -107,9 +108,12 @@ function usageOf(resource: StarvedResource, load: PodLoad, parts: readonly DiskP
  */
 function requestOf(resource: StarvedResource, pod: Pod, options: RankOptions): number {
   if (resource === 'inodes' || resource === 'pids') return 0;
-  const request = amountOf(podRequests(pod, { ...options, excludeOverhead: true }), resource);
-  if (request.isZero()) return 0;
-  return request.add(amountOf(parseAmounts(pod.spec?.overhead), resource)).toNumber();
+  const read = (): number => {
+    const request = amountOf(podRequests(pod, { ...options, excludeOverhead: true }), resource);
+    if (request.isZero()) return 0;
+    return request.add(amountOf(parseAmounts(pod.spec?.overhead), resource)).toNumber();
+  };
+  return amountOrNone(read) ?? 0;
 }
 
 const nouns: Readonly<Record<StarvedResource, string>> = {

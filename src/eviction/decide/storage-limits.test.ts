@@ -178,6 +178,14 @@ test.each([
   expect(hasStorageLimit(aPod(over))).toBe(want);
 });
 
+test('a limit that cannot be parsed counts as none', () => {
+  const hostile: PodOver = { volumes: [emptyDir('1e5000')], containers: [limited('1e5000')] };
+  const volumes = [aVolumeUsage({ name: 'scratch', usedBytes: 2 ** 50 })];
+  const load = { volumes, containers: [wrote('1Ti', '1Ti')], ephemeralBytes: 2 ** 50 };
+  expect(exceeded(hostile, load)).toBeUndefined();
+  expect(hasStorageLimit(aPod(hostile))).toBe(false);
+});
+
 test('hasStorageLimit ignores volumes in memory that the kernel limits', () => {
   const pod = aPod({ volumes: [emptyDir('1Gi', 'Memory')] });
   expect(hasStorageLimit(pod, { memoryBackedVolumesResize: true })).toBe(false);

@@ -7,8 +7,9 @@ import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { podLimits } from '../../api/pod/resources.ts';
 import type { PodLoad } from '../../api/ports/node-usage.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
-import { amountOf, parseAmounts } from '../../api/quantity/resource-amounts.ts';
+import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import type { DiskLayout } from './layout.ts';
+import { amountOrNone } from './tolerant.ts';
 
 interface StorageLimitOptions {
   readonly layout: DiskLayout;
@@ -46,7 +47,7 @@ export function hasStorageLimit(
   options: Pick<StorageLimitOptions, 'memoryBackedVolumesResize'> = { memoryBackedVolumesResize: false },
 ): boolean {
   if (isCriticalPod(pod)) return false;
-  return limitedVolumes(pod, options).length > 0 || podLimits(pod).has(storage);
+  return limitedVolumes(pod, options).length > 0 || containerLimits(pod).size > 0;
 }
 
 interface LimitedVolume {
@@ -61,8 +62,9 @@ function limitedVolumes(
   return (pod.spec?.volumes ?? []).flatMap(({ name, emptyDir }) => {
     if (emptyDir?.sizeLimit === undefined) return [];
     if (emptyDir.medium === 'Memory' && options.memoryBackedVolumesResize) return [];
-    const limit = Quantity.fromJson(emptyDir.sizeLimit);
-    return limit.sign() > 0 ? [{ name, limit }] : [];
+    const { sizeLimit } = emptyDir;
+    const limit = amountOrNone(() => Quantity.fromJson(sizeLimit));
+    return limit?.sign() === 1 ? [{ name, limit }] : [];
   });
 }
 
@@ -76,9 +78,18 @@ function exceededVolume(pod: Pod, load: PodLoad, options: StorageLimitOptions): 
   return undefined;
 }
 
+/** By container: its limit, if it sets one. */
+function containerLimits(pod: Pod): ReadonlyMap<string, Quantity> {
+  const limits = initAndRegularContainers(pod).map(
+    ({ name, resources }) =>
+      [name, amountOrNone(() => parseAmounts(resources?.limits).get(storage))] as const,
+  );
+  return new Map(limits.flatMap(([name, limit]) => (limit === undefined ? [] : [[name, limit]])));
+}
+
 /** A limit of one container limits the whole pod, as upstream: its other containers and volumes count too. */
 function exceededPod(pod: Pod, load: PodLoad): ExceededLimit | undefined {
-  const limit = podLimits(pod).get(storage);
+  const limit = amountOrNone(() => podLimits(pod).get(storage));
   const usedBytes = load.ephemeralBytes;
   if (limit === undefined || usedBytes === undefined || !exceeds(usedBytes, limit)) return undefined;
   const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
@@ -94,10 +105,7 @@ function exceededContainer(
   load: PodLoad,
   { layout }: StorageLimitOptions,
 ): ExceededLimit | undefined {
-  const specs = initAndRegularContainers(pod);
-  const limits = new Map(
-    specs.map(({ name, resources }) => [name, amountOf(parseAmounts(resources?.limits), storage)]),
-  );
+  const limits = containerLimits(pod);
   for (const { logBytes, name, writtenBytes = 0 } of load.containers) {
     const limit = limits.get(name) ?? Quantity.zero;
     const usedBytes = layout === 'imagefs' ? logBytes : logBytes + writtenBytes;
