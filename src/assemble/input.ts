@@ -17,6 +17,7 @@ import type { RealEdges } from '../edge/real-edges.ts';
 import type { HistoryFiles } from '../history/segments.ts';
 import type { PluginPrograms } from '../images/credentials/plugin-providers.ts';
 import type { RecordFiles } from '../images/records/record-store.ts';
+import type { RotationHost } from '../logs/rotation-host.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
 import type { ProcessFiguresSource } from '../metrics/process-metrics.ts';
 import type { NodeHost } from '../node/gather-node-facts.ts';
@@ -68,6 +69,7 @@ export interface Edges
     | 'certs'
     | 'stats'
     | 'logs'
+    | 'logRotation'
     | 'loopDelay'
     | 'historyFiles'
   > {
@@ -82,6 +84,7 @@ export interface Edges
   readonly certs: CertificateHost;
   readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
   readonly logs: LogHost;
+  readonly logRotation: (podLogsDir: string) => RotationHost;
   readonly loopDelay: LoopDelaySource;
   readonly historyFiles: (directory: string) => HistoryFiles;
 }

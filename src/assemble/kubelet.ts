@@ -22,6 +22,7 @@ import { routeHandlers } from './handlers.ts';
 import { assembleHistory } from './history.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
+import { assembleLogRotation } from './log-rotation.ts';
 import { assembleNode } from './node.ts';
 import { assembleObjects } from './objects.ts';
 import { assemblePleg } from './pleg.ts';
@@ -92,6 +93,8 @@ export function assemble(input: AssembleInput): Kubelet {
     log: log.with({ component: 'volumes' }),
   });
 
+  const logRotation = assembleLogRotation(input, { cri, stores });
+
   // The pod's way: run it, observe it, probe it, report it, admit it.
   const { hooks, runtime, unfinishedHooks } = assembleRuntime(input, {
     cri,
@@ -103,6 +106,7 @@ export function assemble(input: AssembleInput): Kubelet {
     cgroups: resources.podCgroups,
     budget,
     hostIps,
+    logRotation,
     metrics,
     events,
   });
@@ -194,6 +198,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...images.components,
     unfinishedHooks,
     ...observation.components,
+    ...(logRotation === undefined ? [] : [logRotation]),
     probes,
     status,
     ...volumes.components,

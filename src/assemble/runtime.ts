@@ -31,6 +31,8 @@ interface RuntimeRooms {
   readonly cgroups: PodCgroups | undefined;
   readonly budget: NodeBudget;
   readonly hostIps: HostIps;
+  /** Undefined if logs are not rotated. */
+  readonly logRotation: PodRuntimeDeps['node']['logRotation'];
   readonly metrics: KubeletMetrics;
   readonly events: RuntimeReports['events'];
 }
@@ -50,8 +52,8 @@ export function assembleRuntime(
   rooms: RuntimeRooms,
 ): RuntimeRoom {
   const { capacity, clock, config, edges, flags, gates, machine } = input;
-  const { allocations, budget, cgroups, cri, events, hostIps, images, metrics, objects, stores, volumes } =
-    rooms;
+  const { allocations, budget, cgroups, cri, events, hostIps, images, logRotation } = rooms;
+  const { metrics, objects, stores, volumes } = rooms;
   const log = input.log.with({ component: 'runtime' });
   const hooks = new InFlight<PodActivity>();
   const unfinishedHooks = new UnfinishedHooks({ files: edges.files, rootDir: flags.rootDir, log });
@@ -76,7 +78,13 @@ export function assembleRuntime(
   });
   const runtime = new PodRuntime({
     cri,
-    node: { settings, files: edges.files, cgroups, startSlots: startSlots(clock, capacity.cpus) },
+    node: {
+      settings,
+      files: edges.files,
+      logRotation,
+      cgroups,
+      startSlots: startSlots(clock, capacity.cpus),
+    },
     inputs: { images: timedImages(images, metrics.podStarts), objects, volumes, userNamespaces },
     records: {
       crashBackoff: new CrashBackoff(clock, crashLimits(config.crashLoopBackOff, gates)),

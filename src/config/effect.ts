@@ -52,7 +52,6 @@ export const missing = {
   eviction: 'eviction',
   imageGc: 'image garbage collection',
   logOutput: 'splitting and buffering of the log output',
-  logRotation: 'rotation of container logs',
   memoryManager: 'static memory manager policy',
   podResources: 'pod resources API',
   seLinuxMounts: 'mounting volumes with an SELinux context',

@@ -24,6 +24,7 @@ import { journal } from './logs/journal.ts';
 import { logDirectory } from './logs/log-directory.ts';
 import { logEdges } from './logs/log-edges.ts';
 import { readLogTail, readTail } from './logs/read-tail.ts';
+import { RotationFiles } from './logs/rotation-files.ts';
 import { kubeletIdRange } from './machine/id-range.ts';
 import { followKernelLog, type KernelLogListener } from './machine/kernel-log.ts';
 import { killProcess } from './machine/kill-process.ts';
@@ -106,6 +107,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
     textFile: textFile(clock),
     logs: logEdges(),
+    logRotation: (podLogsDir: string) => new RotationFiles(podLogsDir),
     systemLogs: { files: logDirectory, journal },
     profiler: processProfiler(clock),
     loopDelay: new LoopDelayMonitor(() => clock.monotonic()),

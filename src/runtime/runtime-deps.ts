@@ -137,6 +137,8 @@ export interface RuntimeNode {
   readonly cgroups?: RuntimeCgroups | undefined;
   /** Bounds the number of pods that start at once. */
   readonly startSlots: Slots;
+  /** Undefined if logs are not rotated. */
+  readonly logRotation?: { release(path: string): Promise<void> } | undefined;
 }
 
 /** What a pod's sandbox and containers are made from. */

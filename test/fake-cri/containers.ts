@@ -291,8 +291,9 @@ export class FakeContainers {
   }
 
   reopenLog(id: string): void {
-    if (this.find(id).state !== ContainerState.CONTAINER_RUNNING)
-      throw unknownError('container is not running');
+    const { logPath, state } = this.find(id);
+    if (state !== ContainerState.CONTAINER_RUNNING) throw unknownError('container is not running');
+    this.#deps.openLog(logPath);
   }
 
   find(id: string): FakeContainer {

@@ -12,6 +12,7 @@ export function memoryLogs(files: ReadonlyMap<string, string>): LogFiles {
         compressed: false,
         read: async (buffer, at) => bytes().copy(buffer, 0, at),
         size: async () => bytes().length,
+        name: async () => path.slice(path.lastIndexOf('/') + 1),
         close: async () => undefined,
       };
     },

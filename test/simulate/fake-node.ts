@@ -42,6 +42,7 @@ import { MemoryCertificates, memoryPodKey } from '../fakes/memory-certificates.t
 import { memoryHistory } from '../fakes/memory-history.ts';
 import { memoryLogs } from '../fakes/memory-logs.ts';
 import { memoryRecords } from '../fakes/memory-records.ts';
+import { MemoryRotation } from '../fakes/memory-rotation.ts';
 
 const fakeHost: NodeHost = {
   architecture: () => 'amd64',
@@ -106,6 +107,8 @@ export class FakeNode {
   statsEdge: StatsEdge = fakeStatsEdge;
   /** Small files by path: pull records, Docker's configuration. */
   readonly records = new Map<string, string>();
+  /** The files of container logs, as their rotation sees them; without content unless a test writes any. */
+  readonly logFiles = new MemoryRotation(() => this.clock.now());
   /** Keys and certificates outlive a kubelet. */
   readonly certs = new MemoryCertificates();
   /** State files by path; they outlive a kubelet. */
@@ -145,7 +148,11 @@ export class FakeNode {
   constructor({ cluster, ...options }: FakeNodeOptions = {}) {
     this.#options = options;
     this.cgroups.version = options.machine?.cgroupVersion ?? 1;
-    this.cri = new FakeCri({ clock: this.clock, ...options });
+    const openLog = (path: string): void => {
+      this.logFiles.open(path);
+      options.openLog?.(path);
+    };
+    this.cri = new FakeCri({ clock: this.clock, ...options, openLog });
     const { certificates, podSigner } = options;
     if (cluster !== true) return;
     const authority = new TestAuthority({ now: () => this.clock.now() });
@@ -396,6 +403,7 @@ export class FakeNode {
           files: memoryLogs(this.files),
           nextTurn: (fn) => void this.clock.setTimer(0, fn),
         },
+        logRotation: () => this.logFiles,
         systemLogs: {
           files: () => ({ open: async () => undefined }),
           journal: { units: async () => undefined, read: nothing },

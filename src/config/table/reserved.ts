@@ -6,7 +6,6 @@ export const reserved = {
   containerLogMaxSize: text({
     default: '10Mi',
     flag: 'container-log-max-size',
-    effect: noneYet(missing.logRotation),
     doc: 'Size at which a container log is rotated. Negative disables rotation.',
   }),
   containerLogMaxFiles: int32({
@@ -14,21 +13,18 @@ export const reserved = {
     keepsZero: true,
     flag: 'container-log-max-files',
     min: 2,
-    effect: noneYet(missing.logRotation),
     doc: 'Maximum number of log files of a container, including the current one.',
   }),
   containerLogMaxWorkers: int32({
     default: 1,
     keepsZero: true,
     min: 1,
-    effect: noneYet(missing.logRotation),
     doc: 'How many logs are rotated in parallel.',
   }),
   containerLogMonitorInterval: duration({
     default: '10s',
     keepsZero: true,
     atLeast: '3s',
-    effect: noneYet(missing.logRotation),
     doc: 'How often the sizes of container logs are checked.',
   }),
   configMapAndSecretChangeDetectionStrategy: choice(['Watch', 'Cache', 'Get'], {

@@ -7,6 +7,7 @@ import { type FileHandle, lstat, open, opendir, readlink, realpath, stat } from 
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Gunzip } from 'node:zlib';
+import { parseRotatedLog } from '../../api/pod/rotated-log.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { openFile } from '../files/small-files.ts';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
@@ -14,9 +15,6 @@ import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 const flags = constants.O_RDONLY | constants.O_NONBLOCK;
 const openPath = 0o10000000;
 const compressedChunkBytes = 32 * 1024;
-/** The suffix of a rotated file: the time of the rotation, in local time. */
-const rotatedSuffix = /^\.\d{8}-\d{6}(\.gz)?$/;
-
 /** Each reader may hold all of them open. containerLogMaxFiles is 5 by default. */
 const maxRotated = 100;
 const maxScanned = 100_000;
@@ -102,6 +100,11 @@ class PlainLog {
     return (await this.#handle.stat()).nlink;
   }
 
+  /** Its present name, or the last one if it was deleted. */
+  async name(): Promise<string> {
+    return await nameOf(this.#handle);
+  }
+
   async close(): Promise<void> {
     await this.#handle.close();
   }
@@ -149,6 +152,10 @@ class GzipLog {
     return (await this.#handle.stat()).nlink;
   }
 
+  async name(): Promise<string> {
+    return await nameOf(this.#handle);
+  }
+
   async close(): Promise<void> {
     this.#stop();
     await this.#handle.close();
@@ -188,6 +195,10 @@ class GzipLog {
   }
 }
 
+async function nameOf(handle: FileHandle): Promise<string> {
+  return basename((await readlink(`/proc/self/fd/${handle.fd}`)).replace(/ \(deleted\)$/, ''));
+}
+
 /** A damaged or incomplete file is read as far as possible: the rest of the log matters more. */
 function endOfReadable(err: unknown): undefined {
   if (errorCode(err)?.startsWith('Z_') !== true) throw err;
@@ -219,7 +230,8 @@ async function rotatedNames(directory: string, name: string): Promise<readonly s
   try {
     for await (const { name: each } of await opendir(directory, { bufferSize: 256 })) {
       if (++scanned > maxScanned) break;
-      if (!each.startsWith(name) || !rotatedSuffix.test(each.slice(name.length))) continue;
+      const kind = parseRotatedLog(name, each)?.kind;
+      if (kind !== 'plain' && kind !== 'compressed') continue;
       names.push(each);
       if (names.length >= 4 * maxRotated) names = names.toSorted().slice(-2 * maxRotated);
     }

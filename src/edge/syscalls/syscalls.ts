@@ -23,6 +23,8 @@ export interface Syscalls extends EventCalls {
   watchEvents(path: string, mask: number, onEvent: (mask: number) => void): { close(): void };
   /** Lets the kernel queue the inotify events of a directory's entries until they are read. Wakes nothing. */
   collectNames(directory: string, mask: number): NameEvents;
+  /** One inotify instance for any number of files. Does not keep the process alive. */
+  openWatches(onEvent: (event: WatchEvent) => void): Watches;
   /** Moves an open file's position to its end. */
   seekEnd(fd: number): void;
   /** Calls back whenever the descriptor is readable, until closed. Does not keep the process alive. */
@@ -31,7 +33,19 @@ export interface Syscalls extends EventCalls {
   sendDatagram(address: Uint8Array, message: string): void;
 }
 
-interface NameEvent {
+interface WatchEvent {
+  /** What add() returned; -1 if events were lost. */
+  readonly watch: number;
+  readonly mask: number;
+}
+
+export interface Watches {
+  add(path: string, mask: number): number;
+  remove(watch: number): void;
+  close(): void;
+}
+
+interface NameEvent extends WatchEvent {
   readonly mask: number;
   /** The same for both halves of a rename within the directory. */
   readonly cookie: number;
@@ -47,6 +61,7 @@ export interface NameEvents {
 
 export const mountFlags = { bind: 0x1000, recursive: 0x4000, shared: 1 << 20 } as const;
 export const inotifyMasks = {
+  modify: 0x2,
   attributes: 0x4,
   open: 0x20,
   movedFrom: 0x40,
@@ -57,6 +72,8 @@ export const inotifyMasks = {
   /** The watch was removed: its file was deleted or its file system unmounted. */
   ignored: 0x8000,
   onlyDirectory: 0x1000000,
+  /** The watch is removed after its first event. */
+  once: 0x80000000,
 } as const;
 
 type Koffi = typeof KoffiModule;
@@ -71,6 +88,7 @@ export async function loadSyscalls(): Promise<Syscalls> {
     setOpenFileLimit: (pid, limit) => setOpenFileLimit(koffi, native, pid, limit),
     watchEvents: (path, mask, onEvent) => watchEvents(koffi, native, { path, mask, onEvent }),
     collectNames: (directory, mask) => collectNames(koffi, native, directory, mask),
+    openWatches: (onEvent) => openWatches(koffi, native, onEvent),
     seekEnd: (fd) => {
       if (native.lseek(fd, 0, seekEnd) < 0) throw errnoError(koffi.errno(), 'seek the end');
     },
@@ -116,6 +134,10 @@ function bind(koffi: Koffi) {
       fd: number,
       path: string,
       mask: number,
+    ) => number,
+    inotifyRemove: libc.func('inotify_rm_watch', 'int', ['int', 'int']) as (
+      fd: number,
+      watch: number,
     ) => number,
     socket: libc.func('socket', 'int', ['int', 'int', 'int']) as (
       domain: number,
@@ -217,6 +239,31 @@ function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: Watc
   };
 }
 
+function openWatches(koffi: Koffi, native: Native, onEvent: (event: WatchEvent) => void): Watches {
+  const fd = native.inotifyInit(closeOnExec | nonBlocking);
+  if (fd < 0) throw errnoError(koffi.errno(), 'open inotify');
+  let open = true;
+  const handle = whenReadable(koffi, fd, () => {
+    for (const each of readEvents(fd)) if (open) onEvent(each);
+  });
+  return {
+    add(path: string, mask: number): number {
+      const watch = open ? native.inotifyAdd(fd, path, mask) : -1;
+      if (watch < 0) throw errnoError(koffi.errno(), `watch ${path}`, { path });
+      return watch;
+    },
+    remove(watch: number): void {
+      if (open) native.inotifyRemove(fd, watch);
+    },
+    close(): void {
+      if (!open) return;
+      open = false;
+      handle.close();
+      native.close(fd);
+    },
+  };
+}
+
 /** The event loop polls the descriptor: no thread, no timer. */
 function whenReadable(koffi: Koffi, fd: number, onReadable: () => void): { close(): void } {
   const handle = koffi.node.poll(fd, { readable: true }, () => onReadable());
@@ -239,7 +286,12 @@ function readEvents(fd: number): readonly NameEvent[] {
     const end = nameAt + nativeUint32(words, at + 12);
     // The kernel pads names with zero bytes.
     const [name = ''] = buffer.toString('utf8', nameAt, end).split('\0', 1);
-    events.push({ mask: nativeUint32(words, at + 4), cookie: nativeUint32(words, at + 8), name });
+    events.push({
+      watch: words.getInt32(at, isLittleEndian()),
+      mask: nativeUint32(words, at + 4),
+      cookie: nativeUint32(words, at + 8),
+      name,
+    });
     at = end;
   }
   return events;

@@ -100,11 +100,13 @@ interface LogNode {
     removeFile(path: string, below: string): Promise<void>;
   };
   readonly settings: { readonly podLogsDir: string };
+  /** Undefined if logs are not rotated. */
+  readonly logRotation?: { release(path: string): Promise<void> } | undefined;
 }
 
 /** Removes the logs of containers that are about to be removed, including rotated ones: no runtime does that. */
 export async function removeLogs(
-  { files, settings: { podLogsDir } }: LogNode,
+  { files, logRotation, settings: { podLogsDir } }: LogNode,
   containers: readonly Pick<ObservedContainer, 'logPath'>[],
 ): Promise<void> {
   for (const { logPath } of containers) {
@@ -112,6 +114,8 @@ export async function removeLogs(
     const [directory, name] = [logPath.slice(0, at), logPath.slice(at + 1)];
     // The runtime may return paths of other clients: only those in the kubelet's directory are removed.
     if (!directory.startsWith(`${podLogsDir}/`) || name === '' || directory.includes('/../')) continue;
+    // A file that is being compressed must not get its name after the list.
+    await logRotation?.release(logPath);
     const own = (await files.listNames(directory)).filter(
       (each) => each === name || each.startsWith(`${name}.`),
     );

@@ -70,6 +70,7 @@ function bench(over: Over = {}) {
         const bytes = Buffer.from(text);
         return {
           identity: path,
+          name: async () => '0.log',
           compressed: false,
           read: async (buffer, at) => bytes.copy(buffer, 0, at),
           size: async () => bytes.length,

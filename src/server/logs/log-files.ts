@@ -8,6 +8,8 @@ export interface LogFile {
   /** Reads into the buffer from offset `at`; 0 at the end. */
   read(buffer: Buffer, at: number): Promise<number>;
   size(): Promise<number>;
+  /** Its present name without the directory, or the last one if it was deleted. */
+  name(): Promise<string>;
   close(): Promise<void>;
 }
 

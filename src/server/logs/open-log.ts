@@ -4,8 +4,9 @@
 // rotated a moment ago has none.
 // Invariant: every piece waits for its turn and is small enough for the event loop; nothing is read once the signal is aborted.
 import { KubeletError } from '../../base/errors.ts';
+import { isBefore, openRotated, rotationOf } from './find-successor.ts';
+import { firstTime, isAfter, readFully } from './first-time.ts';
 import type { LogFile, LogFiles, LogTarget, RotatedLog } from './log-files.ts';
-import { LineReader } from './log-line.ts';
 import type { LogOptions } from './log-options.ts';
 import { maxPieceBytes, Pace } from './pace.ts';
 import { BackwardScan, ForwardScan, TailCount } from './tail-scan.ts';
@@ -23,8 +24,6 @@ interface OpenedLog {
 
 /** The first piece of a search; later pieces grow if it was quick. */
 const firstPieceBytes = 16 * 1024;
-/** How much of a file is searched for its first line. */
-const beginningBytes = 8 * 1024;
 
 interface OpenLogDeps {
   readonly files: LogFiles;
@@ -69,7 +68,7 @@ export async function openLog(
 class History {
   readonly #files: LogFiles;
   readonly #target: LogTarget;
-  #currentIdentity = '';
+  #current: LogFile | undefined;
   #left: RotatedLog[] | undefined;
 
   constructor(files: LogFiles, target: LogTarget) {
@@ -80,20 +79,26 @@ class History {
   async current(): Promise<LogFile | undefined> {
     const { containerId, path } = this.#target;
     const file = await this.#files.open(path, containerId);
-    this.#currentIdentity = file?.identity ?? '';
+    this.#current = file;
     return file;
   }
 
   async older(): Promise<LogFile | undefined> {
-    // The current file may have been rotated since it was opened.
-    this.#left ??= (await this.#files.rotated(this.#target.path)).filter(
-      ({ identity }) => identity !== this.#currentIdentity,
-    );
+    this.#left ??= await this.#beforeCurrent();
     for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
-      const file = await this.#files.open(next.path, this.#target.containerId);
+      const file = await openRotated(this.#files, next, this.#target.containerId);
       if (file !== undefined) return file;
     }
     return undefined;
+  }
+
+  /** The current file may have been rotated since it was opened, several times even. */
+  async #beforeCurrent(): Promise<RotatedLog[]> {
+    const { path } = this.#target;
+    const rotated = await this.#files.rotated(path);
+    const own = this.#current && rotationOf(path, await this.#current.name());
+    if (own !== undefined) return rotated.filter((each) => isBefore(path, each.path, own));
+    return rotated.filter(({ identity }) => identity !== this.#current?.identity);
   }
 }
 
@@ -204,32 +209,4 @@ async function addSince(
     if (older === undefined) return;
     opened.unshift(older);
   }
-}
-
-/** The time of the first valid line near the beginning; undefined if there is none. */
-export async function firstTime(file: LogFile): Promise<Instant | undefined> {
-  const buffer = Buffer.allocUnsafe(beginningBytes);
-  const length = await readFully(file, buffer, 0);
-  const line = new LineReader();
-  for (let from = 0; from < length; ) {
-    const end = buffer.subarray(0, length).indexOf(0x0a, from);
-    const to = end < 0 ? length : end + 1;
-    if (line.read(buffer, from, to)) return { seconds: line.time.seconds, nanos: line.time.nanos };
-    from = to;
-  }
-  return undefined;
-}
-
-export function isAfter(a: Instant, b: Instant): boolean {
-  return a.seconds > b.seconds || (a.seconds === b.seconds && a.nanos > b.nanos);
-}
-
-async function readFully(file: LogFile, buffer: Buffer, at: number): Promise<number> {
-  let length = 0;
-  while (length < buffer.length) {
-    const read = await file.read(buffer.subarray(length), at + length);
-    if (read === 0) break;
-    length += read;
-  }
-  return length;
 }

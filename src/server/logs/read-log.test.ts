@@ -34,6 +34,7 @@ function bench() {
           open += 1;
           return {
             identity: 'a',
+            name: async () => '0.log',
             compressed: false,
             read: async (buffer, at) => {
               const length = Buffer.from(text).copy(buffer, 0, at);
@@ -118,6 +119,7 @@ function endless(over: Partial<LogOptions>, block: string, compressed = false) {
           open += 1;
           return {
             identity: 'a',
+            name: async () => '0.log',
             compressed,
             read: async (buffer) => {
               reads += 1;

@@ -6,10 +6,11 @@
 import type { Clock } from '../../base/clock.ts';
 import { isAbort } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { findSuccessor, type Successor } from './find-successor.ts';
 import type { LogFile, LogFiles, LogTarget } from './log-files.ts';
 import { LogFilter } from './log-filter.ts';
 import type { LogOptions } from './log-options.ts';
-import { firstTime, isAfter, openLog } from './open-log.ts';
+import { openLog } from './open-log.ts';
 import { Pace } from './pace.ts';
 import type { Turns } from './turns.ts';
 
@@ -154,8 +155,8 @@ class LogReading {
       const next = await this.#findSuccessor();
       if (next !== undefined) {
         // From here on, close() closes it with the others.
-        this.#files.push(next);
-        await this.#deps.clock.sleep(rotationQuietMs, this.#signal);
+        this.#files.push(next.file);
+        if (next.isCurrent) await this.#deps.clock.sleep(rotationQuietMs, this.#signal);
         yield* this.#drain(Number.POSITIVE_INFINITY);
         if (this.#filter.isDone) return;
         yield* this.#nextFile();
@@ -175,31 +176,11 @@ class LogReading {
     return true;
   }
 
-  /** The file that continues this one; undefined while this is the current file. */
-  async #findSuccessor(): Promise<LogFile | undefined> {
-    const { files } = this.#deps;
-    const { containerId, path } = this.#request;
-    const own = this.#files[0]?.identity;
-    if ((await files.identity(path)) === own) return undefined;
-    const rotated = await files.rotated(path);
-    const index = rotated.findIndex(({ identity }) => identity === own);
-    const newer = index < 0 ? rotated : rotated.slice(index + 1);
-    for (const candidate of newer) {
-      const file = await files.open(candidate.path, containerId);
-      if (file === undefined) continue;
-      if (index >= 0 || (await this.#isContinuedBy(file))) return file;
-      await file.close();
-    }
-    const current = await files.open(path, containerId);
-    if (current?.identity !== own) return current;
-    await current?.close();
-    return undefined;
-  }
-
-  /** For a file that is no longer listed, because it was compressed or deleted: whether `file` begins after its end. */
-  async #isContinuedBy(file: LogFile): Promise<boolean> {
-    const first = await firstTime(file);
-    return first !== undefined && this.#filter.lines > 0 && isAfter(first, this.#filter.lastTime);
+  async #findSuccessor(): Promise<Successor | undefined> {
+    const file = this.#files[0];
+    if (file === undefined) return undefined;
+    const { lastTime, lines } = this.#filter;
+    return await findSuccessor(this.#deps.files, this.#request, file, lines > 0 ? lastTime : undefined);
   }
 
   /** Waits until there may be something to read, or the container may have exited. */

@@ -78,6 +78,7 @@ describe('the last lines', () => {
           const open = (index: number): LogFile => ({
             identity: String(index),
             // The current file is never compressed.
+            name: async () => '0.log',
             compressed: index < raws.length - 1 && (parts[index]?.compressed ?? false),
             read: async (buffer, at) => raws[index]?.copy(buffer, 0, at) ?? 0,
             size: async () => raws[index]?.length ?? 0,

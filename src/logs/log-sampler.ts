@@ -1,0 +1,100 @@
+// Reads the sizes of current logs: often while containers write, not at all while they are silent, since the next write is notified.
+// Invariants: one timer for all logs; an event that is lost delays a rotation by monitorIntervalMs at most; a container that
+// writes continuously causes no event per write.
+import type { Clock, Timer } from '../base/clock.ts';
+import { computeNextSample } from './next-sample.ts';
+import type { LiveLog } from './rotation-host.ts';
+import { SampleTimer } from './sample-timer.ts';
+import type { TrackedLog } from './tracked-log.ts';
+
+interface LogSamplerOptions {
+  readonly clock: Clock;
+  readonly maxBytes: number;
+  readonly monitorIntervalMs: number;
+  readonly logs: () => Iterable<TrackedLog>;
+  /** The log is full, or its current file may no longer be the one at its path. It is no longer sampled until begin(). */
+  readonly onDue: (log: TrackedLog) => void;
+}
+
+export class LogSampler {
+  readonly #options: LogSamplerOptions;
+  readonly #timer: SampleTimer<TrackedLog>;
+  #monitor: Timer | undefined;
+
+  constructor(options: LogSamplerOptions) {
+    this.#options = options;
+    this.#timer = new SampleTimer(options.clock, options.logs, (log) => this.#sample(log));
+  }
+
+  start(): void {
+    const { clock, logs, monitorIntervalMs } = this.#options;
+    this.#monitor = clock.setTimer(monitorIntervalMs, () => {
+      for (const log of logs()) this.#monitorLog(log);
+      this.start();
+    });
+  }
+
+  stop(): void {
+    this.#monitor?.cancel();
+    this.#timer.stop();
+  }
+
+  /** Samples this log from now on. */
+  begin(log: TrackedLog): void {
+    log.lastSample = undefined;
+    this.#sample(log);
+  }
+
+  /** Covers lost events. */
+  #monitorLog(log: TrackedLog): void {
+    const { live } = log;
+    if (live === undefined) return;
+    if (!log.isWatched && log.dueMs !== undefined && log.lastSample?.bytes === live.stat().bytes) {
+      // No watch reports that the file was renamed.
+      this.#suspect(log);
+    } else if (log.isWatched && log.lastSample?.bytes !== live.stat().bytes) {
+      this.begin(log);
+    }
+  }
+
+  #sample(log: TrackedLog): void {
+    const { clock, maxBytes, onDue } = this.#options;
+    log.dueMs = undefined;
+    const { live } = log;
+    if (!log.isRunning || live === undefined) return;
+    const { bytes, hasName } = live.stat();
+    if (!hasName) {
+      this.#suspect(log);
+      return;
+    }
+    const now = { atMs: clock.monotonic(), bytes };
+    const next = computeNextSample(log.lastSample, now, maxBytes, () => this.#watch(log, live, bytes));
+    log.lastSample = now;
+    if (next.do === 'rotate') onDue(log);
+    else if (next.do === 'sample') {
+      log.dueMs = now.atMs + next.inMs;
+      this.#timer.plan(log.dueMs);
+    }
+  }
+
+  /** False if it cannot be watched, or was written before the watch. */
+  #watch(log: TrackedLog, live: LiveLog, bytes: number): boolean {
+    const isWatched = log.watch(() => this.#onEvent(log, live, bytes));
+    if (!isWatched) return false;
+    if (live.stat().bytes === bytes) return true;
+    log.unwatch();
+    return false;
+  }
+
+  #onEvent(log: TrackedLog, live: LiveLog, bytes: number): void {
+    if (!log.isRunning || log.live !== live) return;
+    if (live.stat().bytes === bytes) this.#suspect(log);
+    else this.begin(log);
+  }
+
+  #suspect(log: TrackedLog): void {
+    log.dueMs = undefined;
+    log.isSuspect = true;
+    this.#options.onDue(log);
+  }
+}
