@@ -21,6 +21,8 @@ interface ImagesRooms {
 
 interface Images {
   readonly manager: ImageManager;
+  /** Undefined if the gate is off. */
+  readonly history: ReturnType<typeof pullHistory>;
   readonly components: readonly Component[];
 }
 
@@ -73,6 +75,7 @@ export function assembleImages(
   });
   return {
     manager,
+    history,
     components: [...programChecks(programs, providers), ...(history === undefined ? [] : [history])],
   };
 }

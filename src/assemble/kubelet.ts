@@ -20,6 +20,7 @@ import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { routeHandlers } from './handlers.ts';
 import { assembleHistory } from './history.ts';
+import { assembleImageGc } from './image-gc.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
 import { assembleLogRotation } from './log-rotation.ts';
@@ -164,6 +165,16 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
   });
 
+  const imageGc = assembleImageGc(input, {
+    cri,
+    active,
+    observed,
+    history: images.history,
+    host: readers.edge.host,
+    events,
+    metrics: metrics.images,
+  });
+
   // The node and its ports.
   const features = { resources: budget, volumesInUse: () => volumes.manager.reportedInUse(desired) };
   const { bootedAtMs } = readers.edge;
@@ -204,6 +215,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...volumes.components,
     ...(resizes === undefined ? [] : [resizes]),
     ...workers.components,
+    imageGc,
     // The ports are open before the node reports Ready.
     ...serving.components,
     ...stats.components,

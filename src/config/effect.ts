@@ -50,7 +50,6 @@ export const missing = {
   csi: 'CSI',
   dra: 'dynamic resource allocation',
   eviction: 'eviction',
-  imageGc: 'image garbage collection',
   logOutput: 'splitting and buffering of the log output',
   memoryManager: 'static memory manager policy',
   podResources: 'pod resources API',

@@ -30,6 +30,7 @@ export class ImageMetrics {
   readonly #accessChecks;
   readonly #intents;
   readonly #records;
+  readonly #collected;
 
   constructor(metrics: Metrics) {
     this.#pulls = metrics.histogram({
@@ -64,6 +65,11 @@ export class ImageMetrics {
       help: 'Checks whether a pod may use a present image without its credentials being verified, by result.',
       labels: ['result'],
     });
+    this.#collected = metrics.counter({
+      name: 'kubelet_image_garbage_collected_total',
+      help: 'Images that garbage collection removed, by reason: age, or space for disk usage and eviction.',
+      labels: ['reason'],
+    });
     this.#intents = sizes(metrics, 'pullintents', 'ImagePullIntents');
     this.#records = sizes(metrics, 'pulledrecords', 'ImagePulledRecords');
   }
@@ -78,6 +84,10 @@ export class ImageMetrics {
       present_locally: String(isPresent ?? 'unknown'),
       pull_required: String(needsPull ?? 'unknown'),
     });
+  }
+
+  countCollected(reason: string): void {
+    this.#collected.inc({ reason });
   }
 
   countAccessCheck(result: string): void {

@@ -141,12 +141,14 @@ function preStopOf(text: string | undefined): Pick<ObservedContainer, 'preStop'>
 /** Fields that only some runtimes report. */
 function optionalFields(
   status: ContainerStatus,
-): Pick<ObservedContainer, 'recursiveReadOnly' | 'resources' | 'user' | 'stopSignal'> {
+): Pick<ObservedContainer, 'imageMounts' | 'recursiveReadOnly' | 'resources' | 'user' | 'stopSignal'> {
   const resources = observedResources(status);
   const user = status.user?.linux;
   const stopSignal = signalName(status.stopSignal);
   const recursive = status.mounts.filter((mount) => mount.recursiveReadOnly);
+  const imageMounts = status.mounts.flatMap(({ image }) => image?.image || []);
   return {
+    ...(imageMounts.length === 0 ? {} : { imageMounts }),
     ...(recursive.length === 0
       ? {}
       : { recursiveReadOnly: recursive.map(({ containerPath }) => containerPath) }),

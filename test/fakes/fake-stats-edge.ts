@@ -1,7 +1,7 @@
 // The stats edge of a machine without cgroups, for kubelets in memory: usage of containers comes from the runtime only.
 import type { StatsEdge } from '../../src/assemble/input.ts';
 
-const space = {
+export const fakeSpace = {
   capacityBytes: 100_000,
   availableBytes: 60_000,
   usedBytes: 40_000,
@@ -41,8 +41,8 @@ export const fakeStatsEdge: StatsEdge = {
     processDetails: () => ({ descriptors: 0, sockets: 0 }),
     softOpenFiles: () => undefined,
     deviceFileSystems: () => Promise.resolve([]),
-    space: () => Promise.resolve(space),
-    room: () => Promise.resolve({ ...space, device: '1' }),
+    space: () => Promise.resolve(fakeSpace),
+    room: () => Promise.resolve({ ...fakeSpace, device: '1' }),
     availableMemoryBytes: () => 7_000_000_000,
     filesIn: () => Promise.resolve({ bytes: 4096, inodes: 1 }),
     file: () => Promise.resolve(undefined),

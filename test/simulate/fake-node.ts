@@ -10,6 +10,7 @@ import type { HttpAnswer, HttpHandler, HttpRequest } from '../../src/api/ports/h
 import type { PodKill } from '../../src/api/ports/pod-kill.ts';
 import type { PodObjects } from '../../src/api/ports/pod-objects.ts';
 import type { ProbeAnswer } from '../../src/api/ports/probe-requests.ts';
+import type { FileSystemSpace } from '../../src/api/ports/volume-host.ts';
 import type { AssembleInput, Edges, StatsEdge } from '../../src/assemble/input.ts';
 import { assemble, type Kubelet } from '../../src/assemble/kubelet.ts';
 import { Channel } from '../../src/base/channel.ts';
@@ -36,7 +37,7 @@ import { FakeCri, type FakeCriOptions } from '../fake-cri/fake-cri.ts';
 import { FakeCgroups } from '../fakes/fake-cgroups.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeMemoryWatches } from '../fakes/fake-memory-watches.ts';
-import { fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
+import { fakeSpace, fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
 import { FakeVolumeHost } from '../fakes/fake-volume-host.ts';
 import { MemoryCertificates, memoryPodKey } from '../fakes/memory-certificates.ts';
 import { memoryHistory } from '../fakes/memory-history.ts';
@@ -83,6 +84,7 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
   readonly gates?: Partial<FeatureGates>;
+  readonly flags?: Partial<KubeletFlags>;
   /** The API server, as one of another release or with other gates. */
   readonly server?: { readonly minor?: number; readonly watchLists?: boolean };
 }
@@ -125,6 +127,8 @@ export class FakeNode {
   probeResultFile: string | undefined;
   /** Capacity of the machine; a test may reduce it before the next start. */
   capacity = { cpus: 2, memoryBytes: 8_000_000_000n };
+  /** Space on every file system of the node. */
+  space: FileSystemSpace = fakeSpace;
   /** Makes reading the manifest directory fail. */
   manifestsUnreadable = false;
   readonly #manifests = new Map<string, Manifest>();
@@ -432,7 +436,10 @@ export class FakeNode {
         certs: this.certs,
         podKey: memoryPodKey,
         volumes: () => this.volumes,
-        stats: () => this.statsEdge,
+        stats: () => ({
+          ...this.statsEdge,
+          host: Object.assign(Object.create(this.statsEdge.host), { space: async () => this.space }),
+        }),
       },
     });
   }

@@ -64,6 +64,8 @@ export interface ObservedContainer {
   readonly user?: ObservedUser;
   /** Paths in the container of recursive read-only mounts. */
   readonly recursiveReadOnly?: readonly string[];
+  /** References of the images that it mounts as volumes. */
+  readonly imageMounts?: readonly string[];
   /** SIGTERM, SIGUSR1 … */
   readonly stopSignal?: string;
   /** The preStop hook from an annotation, for a container whose spec is gone. */

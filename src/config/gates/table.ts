@@ -162,7 +162,7 @@ export const gateTable = {
     ...beta,
     effect: partly('the summary subtracts huge pages, but nothing is evicted yet'),
   },
-  ImageMaximumGCAge: notYet(stable, missing.imageGc),
+  ImageMaximumGCAge: stable,
   ImageVolume: stable,
   ImageVolumeWithDigest: notYet(alpha, 'digests of image volumes in the status'),
   InOrderInformers: alwaysOn(stable, 'watch events are handled in their order'),

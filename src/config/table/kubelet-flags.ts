@@ -1,6 +1,6 @@
 // The flags that are not fields of KubeletConfiguration. Upstream: cmd/kubelet/app/options (KubeletFlags and global flags).
 import { noneYet } from '../effect.ts';
-import { boolean, duration, type InferConfig, int32, quantity, stringMap, text } from '../schema.ts';
+import { boolean, duration, type InferConfig, int32, quantity, stringMap, strings, text } from '../schema.ts';
 
 const useEviction = 'Use evictionHard or evictionSoft instead.';
 
@@ -79,6 +79,10 @@ export const kubeletFlags = {
   imageCredentialProviderConfig: text({
     flag: { name: 'image-credential-provider-config', deprecated: false },
     doc: 'CredentialProviderConfig file, or a directory of them (.json, .yaml, .yml, in lexical order).',
+  }),
+  imageGcKeep: strings({
+    flag: { name: 'image-gc-keep', deprecated: false, own: true },
+    doc: 'Images that garbage collection never removes: a name (without tag and digest it stands for all of the repository), an ID, or a prefix of names that ends in *.',
   }),
   kubeconfig: text({
     flag: { name: 'kubeconfig', deprecated: false },

@@ -1,5 +1,5 @@
 // The fields registryPullQPS to volumeStatsAggPeriod, in upstream's order: rates, health, DNS, node status, image garbage collection.
-import { missing, noneHere, noneYet } from '../effect.ts';
+import { noneHere } from '../effect.ts';
 import { boolean, choice, duration, int32, strings, text } from '../schema.ts';
 
 const imagePullVerificationPolicies = [
@@ -108,12 +108,10 @@ export const node = {
   imageMinimumGCAge: duration({
     default: '2m',
     flag: 'minimum-image-ttl-duration',
-    effect: noneYet(missing.imageGc),
     doc: 'Minimum age of an unused image before it is garbage-collected.',
   }),
   imageMaximumGCAge: duration({
     gate: 'ImageMaximumGCAge',
-    effect: noneYet(missing.imageGc),
     doc: 'An image that is unused for longer than this is garbage-collected regardless of disk usage. 0s disables this.',
   }),
   imageGCHighThresholdPercent: int32({
@@ -122,7 +120,6 @@ export const node = {
     flag: 'image-gc-high-threshold',
     min: 0,
     max: 100,
-    effect: noneYet(missing.imageGc),
     doc: 'Percentage of disk usage above which image garbage collection runs. 100 disables it.',
   }),
   imageGCLowThresholdPercent: int32({
@@ -131,7 +128,6 @@ export const node = {
     flag: 'image-gc-low-threshold',
     min: 0,
     max: 100,
-    effect: noneYet(missing.imageGc),
     doc: 'Percentage of disk usage down to which image garbage collection frees space. Must be below imageGCHighThresholdPercent.',
   }),
   volumeStatsAggPeriod: duration({

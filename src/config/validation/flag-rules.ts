@@ -37,6 +37,11 @@ export const flagRules: Rule = ({ flags, fail }) => {
   if (providers === '' && programs !== '') {
     fail('--image-credential-provider-bin-dir', 'needs --image-credential-provider-config');
   }
+  for (const entry of flags.imageGcKeep) {
+    if (entry === '') fail('--image-gc-keep', 'has an empty entry');
+    if (entry.slice(0, -1).includes('*')) fail('--image-gc-keep', `${quote(entry)} has a * before its end`);
+    if (entry !== entry.trim()) fail('--image-gc-keep', `${quote(entry)} has leading or trailing whitespace`);
+  }
   if (flags.cloudProvider !== '' && flags.cloudProvider !== 'external') {
     fail('--cloud-provider', `${quote(flags.cloudProvider)} is no longer supported; use "external"`);
   }

@@ -299,6 +299,13 @@ describe('flags', () => {
     ['too many log lines', { argv: ['--history-log-lines=101'] }, '--history-log-lines: 101 is'],
     ['a negative number of lines', { argv: ['--history-log-lines=-1'] }, '--history-log-lines: -1 is'],
     ['the external cloud', { argv: ['--cloud-provider=external'] }],
+    ['images to keep', { argv: ['--image-gc-keep=a,b/*', '--image-gc-keep=c:1'] }],
+    [
+      'a pattern of images to keep',
+      { argv: ['--image-gc-keep=a*b'] },
+      '--image-gc-keep: "a*b" has a * before its end',
+    ],
+    ['an empty image to keep', { argv: ['--image-gc-keep=a,,b'] }, '--image-gc-keep: has an empty entry'],
     [
       'a former in-tree cloud provider',
       { argv: ['--cloud-provider=aws'] },
