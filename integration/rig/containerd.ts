@@ -36,6 +36,8 @@ interface ContainerdOptions {
   readonly sandboxImage: string;
   /** Whether pods can connect to other machines. */
   readonly masquerade: boolean;
+  /** The size of a file system of its own for the root directory. */
+  readonly rootBytes?: number | undefined;
 }
 
 /** Overlay mounts fail if the directory itself is on an overlay, as in most containers. */
@@ -93,6 +95,10 @@ export class Containerd {
   async prepare(): Promise<void> {
     const { paths } = this;
     for (const dir of [paths.root, paths.state, paths.cni, paths.hosts]) mkdirSync(dir, { recursive: true });
+    const { rootBytes } = this.#options;
+    if (rootBytes !== undefined) {
+      await mustRun('mount', ['-t', 'tmpfs', '-o', `size=${rootBytes}`, 'tmpfs', paths.root]);
+    }
     this.snapshotter = await chooseSnapshotter(paths.root);
     const version = await mustRun('containerd', ['--version']);
     const { sandboxImage } = this.#options;

@@ -38,7 +38,10 @@ async function buildPauseImage(): Promise<OciImage> {
  * For registries. The preloaded image has another ID: once a kubelet has pulled an image, it verifies the credentials for all
  * of its names.
  */
-export async function buildBusyboxImage(author = 'registry'): Promise<OciImage> {
+export async function buildBusyboxImage(
+  author = 'registry',
+  more: readonly LayerEntry[] = [],
+): Promise<OciImage> {
   const path = busyboxPath();
   const applets = (await mustRun(path, ['--list']))
     .split('\n')
@@ -56,6 +59,7 @@ export async function buildBusyboxImage(author = 'registry'): Promise<OciImage> 
         'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\nmember:x:1000:1000::/home:/bin/sh\n',
     },
     { path: 'etc/group', content: 'root:x:0:\nnogroup:x:65534:\nteam:x:50000:member\n' },
+    ...more,
   ];
   return buildImage({ layers: [entries], command: ['sh'], author });
 }

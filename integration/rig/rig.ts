@@ -19,6 +19,8 @@ interface RigOptions {
   readonly masquerade?: boolean;
   /** Without the rig's own registry, pulls go to the registries of the image names. */
   readonly registry?: boolean;
+  /** The size of a file system of its own for images and writable layers; by default they are on that of the workspace. */
+  readonly imageFsBytes?: number;
   /** A workspace of the caller; by default the rig claims one. */
   readonly workspace?: RigWorkspace;
 }
@@ -46,6 +48,7 @@ export class Rig {
     this.containerd = new Containerd(workspace, {
       sandboxImage: pauseImage,
       masquerade: options.masquerade ?? false,
+      rootBytes: options.imageFsBytes,
     });
     this.cri = criClient({ runtimeEndpoint: this.endpoint, clock: realClock });
   }
