@@ -438,7 +438,11 @@ export class FakeNode {
         volumes: () => this.volumes,
         stats: () => ({
           ...this.statsEdge,
-          host: Object.assign(Object.create(this.statsEdge.host), { space: async () => this.space }),
+          host: {
+            ...this.statsEdge.host,
+            space: async () => this.space,
+            room: async () => ({ ...this.space, device: '1' }),
+          },
         }),
       },
     });
