@@ -129,8 +129,8 @@ describeOnRig('history of ends', () => {
   });
 
   test('a deleted pod is recorded with its last lines, and served after it is gone', async () => {
-    const says = "trap 'echo bye; exit 0' TERM; echo hello; while :; do sleep 2147483647 & wait $!; done";
-    kubelet.writeManifest('gone', manifest('gone', { containers: [container('main', says)] }));
+    const greets = "trap 'echo bye; exit 0' TERM; echo hello; while :; do sleep 2147483647 & wait $!; done";
+    kubelet.writeManifest('gone', manifest('gone', { containers: [container('main', greets)] }));
     await untilRunning(kubelet, 'gone');
     kubelet.removeManifest('gone');
     await untilNoPod(kubelet, 'gone');

@@ -51,6 +51,7 @@ export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms):
     }),
     kills: stores.kills,
     exclusive: topology,
+    pressure: stores.pressure,
     podLevelResources: gates.PodLevelResources,
     report: { events, metrics, log: log.with({ component: 'admission' }) },
   });

@@ -22,7 +22,10 @@ interface HandlersRooms {
   readonly stores: SharedStores;
   readonly cri: StreamDeps['cri'] & CheckpointDeps['cri'];
   readonly checks: readonly HealthCheck[];
-  readonly explainer: { explain(): unknown };
+  readonly explain: {
+    readonly pods: { explain(): unknown };
+    readonly eviction: { explain(): Promise<unknown> };
+  };
   readonly probeMetrics: { render(): string };
   /** The handlers of the stats summary and of /metrics. */
   readonly stats: { readonly handlers: RouteHandlers };
@@ -36,14 +39,15 @@ type HandlersInput = Pick<
 
 export function routeHandlers(input: HandlersInput, rooms: HandlersRooms): RouteHandlers {
   const { args, clock, config, edges, flags, gates, log, verbosity } = input;
-  const { checks, cri, explainer, metrics, probeMetrics, stats, stores } = rooms;
+  const { checks, cri, explain, metrics, probeMetrics, stats, stores } = rooms;
   const { desired, observed, statuses } = stores;
   const handlers: RouteHandlers = {
     ...stateHandlers({
       stores: { desired, statuses, observed },
       checks,
       slis: new HealthSlis(),
-      explain: () => explainer.explain(),
+      explain: () => explain.pods.explain(),
+      explainEviction: () => explain.eviction.explain(),
       configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
       flagz: () => flagValues(args),
     }),

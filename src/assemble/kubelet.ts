@@ -18,6 +18,7 @@ import { assembleAllocation } from './allocation.ts';
 import { assembleServing } from './certs.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
+import { assembleEviction } from './eviction.ts';
 import { routeHandlers } from './handlers.ts';
 import { assembleHistory } from './history.ts';
 import { assembleImageGc } from './image-gc.ts';
@@ -176,7 +177,11 @@ export function assemble(input: AssembleInput): Kubelet {
   });
 
   // The node and its ports.
-  const features = { resources: budget, volumesInUse: () => volumes.manager.reportedInUse(desired) };
+  const features = {
+    resources: budget,
+    pressure: stores.pressure,
+    volumesInUse: () => volumes.manager.reportedInUse(desired),
+  };
   const { bootedAtMs } = readers.edge;
   const node = api && assembleNode(input, { api, stores, cri, pleg, features, bootedAtMs, metrics, events });
   const checks = [...observation.checks, ...leaseChecks(node?.lease)];
@@ -184,9 +189,21 @@ export function assemble(input: AssembleInput): Kubelet {
   const explainer = new PodExplainer({ desired, lifecycles, observed, events, activities, clock });
   const serving = assembleServing(input, { api, ownNode, metrics });
   const stats = assembleStats(input, { readers, stores, cgroups, cri, volumes: volumes.stats, metrics });
+  const eviction = assembleEviction(input, {
+    stores,
+    active,
+    load: stats.load,
+    images: imageGc,
+    containers: workers.containerReclaim,
+    podsCgroup: stats.podsCgroup,
+    pleg,
+    metrics,
+    events,
+  });
   const history = assembleHistory(input, { stores, events, readers, cgroups, metrics });
+  const explain = { pods: explainer, eviction: eviction.dryRun };
   const handlers = {
-    ...routeHandlers(input, { stores, cri, checks, explainer, probeMetrics, stats, metrics }),
+    ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
     ...history.handlers,
   };
   const { certificate } = serving;
@@ -214,6 +231,7 @@ export function assemble(input: AssembleInput): Kubelet {
     status,
     ...volumes.components,
     ...(resizes === undefined ? [] : [resizes]),
+    eviction.unfinished,
     ...workers.components,
     imageGc,
     // The ports are open before the node reports Ready.
@@ -221,6 +239,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...stats.components,
     ...servers,
     ...podsApi,
+    ...eviction.components,
     ...(node?.components ?? []),
     ...assembleSources(input, { desired, observed, pleg }),
     ...(node === undefined ? [] : [node.source]),
@@ -234,7 +253,14 @@ export function assemble(input: AssembleInput): Kubelet {
       unfinishedHooks,
       volumes.mounts,
     ],
-    sources: { admission, cri, objects, volumes: volumes.manager, ...(api && { apiServer: api }) },
+    sources: {
+      admission,
+      cri,
+      objects,
+      volumes: volumes.manager,
+      ...eviction.sources,
+      ...(api && { apiServer: api }),
+    },
   };
   return { components, stores, wiring, events, explainer, checks, close };
 }

@@ -55,6 +55,8 @@ interface AssembledStats {
   readonly handlers: RouteHandlers;
   /** The figures that eviction decides by. */
   readonly load: NodeLoadSource;
+  /** The cgroup of all pods; undefined if pods have no cgroups of their own. */
+  readonly podsCgroup: string | undefined;
   readonly components: readonly Component[];
 }
 
@@ -143,6 +145,7 @@ export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledSt
   });
   return {
     load,
+    podsCgroup: places?.root,
     handlers: statsHandlers({ stats, diskMetrics: new DiskMetrics(metrics.registry), metrics }),
     components: [
       stats,

@@ -1,4 +1,5 @@
 // The stores that several rooms share. Created before the loops, so that loops never refer to each other.
+import { Pressure } from '../eviction/pressure.ts';
 import { OwnNode } from '../node/own-node.ts';
 import { ObservedPods } from '../pleg/observed-pods.ts';
 import { ApiPods } from '../pods/api-pods.ts';
@@ -19,6 +20,7 @@ export interface SharedStores {
   readonly probeResults: ProbeResults;
   readonly kills: PodKills;
   readonly inSync: PodsInSync;
+  readonly pressure: Pressure;
   /** The next two stay empty on a standalone node. */
   readonly apiPods: ApiPods;
   readonly ownNode: OwnNode;
@@ -33,6 +35,7 @@ export function createStores({ cluster, config }: Pick<AssembleInput, 'cluster' 
     probeResults: new ProbeResults(),
     kills: new PodKills(),
     inSync: new PodsInSync(),
+    pressure: new Pressure(),
     apiPods: new ApiPods(),
     ownNode: new OwnNode(),
   };

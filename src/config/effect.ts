@@ -49,7 +49,6 @@ export const missing = {
   cpuManager: 'static CPU manager policy',
   csi: 'CSI',
   dra: 'dynamic resource allocation',
-  eviction: 'eviction',
   logOutput: 'splitting and buffering of the log output',
   memoryManager: 'static memory manager policy',
   podResources: 'pod resources API',

@@ -71,6 +71,7 @@ export function makeEvent(input: NewEvent): Event {
     metadata: {
       name: eventName(object.name ?? '', unixNanos),
       namespace: object.namespace ?? defaultNamespace,
+      ...(text.annotations === undefined ? {} : { annotations: text.annotations }),
     },
     involvedObject: object,
     reason: text.reason,

@@ -78,6 +78,7 @@ function containerRecord(
     memoryLimit: memoryOf(resources, 'limits'),
     termination,
     killing: killingMessage(events, container),
+    // Observed together: the kubelet stops what is left in a sandbox that died.
     sandboxDied: sandbox?.ready === false && end.lifecycle?.state === 'syncing',
   });
   const { evidence } = termination?.kill ?? {};
@@ -110,7 +111,14 @@ function heading(
   { atMs, id, name, namespace, uid }: NotedEnd,
   kind: EndRecord['kind'],
 ): Pick<EndRecord, 'id' | 'time' | 'kind' | 'namespace' | 'pod' | 'uid'> {
-  return { id, time: isoTime(atMs), kind, namespace, pod: name, uid };
+  return {
+    id,
+    time: isoTime(atMs),
+    kind,
+    namespace: truncateText(namespace),
+    pod: truncateText(name),
+    uid: truncateText(uid),
+  };
 }
 
 function ruleOf(kill: PodKill | undefined): { readonly rule?: string } {

@@ -115,6 +115,11 @@ const containerCases: readonly (readonly [string, Partial<ContainerEnd>, string]
     'Container app ended with the sandbox of its pod (exit code 137, SIGKILL).',
   ],
   [
+    'completed in a sandbox that was stopped later',
+    { exitCode: 0, reason: 'Completed', sandboxDied: true },
+    'Container app completed (exit code 0).',
+  ],
+  [
     'lost in a reboot',
     { exitCode: 255, reason: 'Unknown' },
     'Container app ended while the container runtime was not running, as in a reboot of the node (exit code 255).',

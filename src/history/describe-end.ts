@@ -93,10 +93,10 @@ function predicate(end: ContainerEnd, signal: string | undefined): string {
   if (startedAtMs === 0) return `could not be started: ${quoted(message || reason)} (${code})`;
   if (termination !== undefined) return `${stopped(termination, end)} (${code})`;
   if (killing !== undefined) return `was stopped by the kubelet because ${killingCause(killing)} (${code})`;
-  if (sandboxDied === true) return `ended with the sandbox of its pod (${code})`;
   if (reason === 'Unknown') {
     return `ended while the container runtime was not running, as in a reboot of the node (${code})`;
   }
+  if (sandboxDied === true && signal !== undefined) return `ended with the sandbox of its pod (${code})`;
   if (exitCode === 0) return 'completed (exit code 0)';
   if (signal !== undefined) return `was terminated by ${signal} (exit code ${exitCode})`;
   return `exited with an error (${code}${hints[exitCode] ?? ''})`;

@@ -26,7 +26,7 @@ const logLine = (text: string): string => `2026-11-15T12:00:00Z stdout F ${text}
 
 /** A history over stores in memory. `files` outlive it. */
 class World {
-  readonly clock = new FakeClock(Date.UTC(2026, 10, 15, 12));
+  readonly clock = new FakeClock(4_000);
   readonly pods = new Map<PodUid, Pod>();
   readonly seen = new Map<PodUid, ObservedPod>();
   readonly lifecycles = new Map<PodUid, PodLifecycle>();
@@ -35,7 +35,7 @@ class World {
   readonly dropped: string[] = [];
   readonly warnings: string[] = [];
   events: readonly PastEvent[] = [];
-  log: string | undefined = logLine('last words');
+  log: string | undefined = logLine('final output');
   reads = 0;
   isFull = false;
   readonly #files: Map<string, Buffer>;
@@ -161,7 +161,7 @@ test('records an ended container once, with limit, log lines and timeline', asyn
   expect(world.records().map(({ id }) => id)).toEqual(['c/c-1', 'c/c-0']);
   expect(world.records()[0]).toEqual({
     id: 'c/c-1',
-    time: '2026-11-15T12:00:00.010Z',
+    time: '1970-01-01T00:00:04.010Z',
     kind: 'oom',
     namespace: 'default',
     pod: 'p',
@@ -184,7 +184,7 @@ test('records an ended container once, with limit, log lines and timeline', asyn
       { time: '1970-01-01T00:00:02.000Z', what: 'event Started: Container started' },
       { time: '1970-01-01T00:00:02.100Z', what: 'container started' },
     ],
-    lastLines: ['last words'],
+    lastLines: ['final output'],
   });
 });
 
@@ -275,6 +275,25 @@ test('after a restart, a recorded container is skipped, and one that ended meanw
   second.seen.set(uid, anObservedPod({ containers: [exited(2, { id: asContainerId('c-2') }), exited(1)] }));
   await second.start();
   expect(second.records().map(({ exitCode }) => exitCode)).toEqual([1, 2]);
+});
+
+test('a container that ended long before the kubelet saw it has no figures of the node', async () => {
+  const world = await start();
+  await world.clock.advance(120_000);
+  world.observe(exited(1));
+  await world.settle();
+  expect(world.records()[0]?.figures).toEqual({ restartCount: 0 });
+});
+
+test('a static pod that is preempted again under its UID is recorded again', async () => {
+  const world = await start();
+  const kill = { reason: 'Preempting', message: 'always the same' };
+  for (const startedAtMs of [1_000, 90_000]) {
+    world.live(terminating({ kill, startedAtMs }));
+    world.live(undefined);
+    await world.settle();
+  }
+  expect(world.records().map(({ kind }) => kind)).toEqual(['preempted', 'preempted']);
 });
 
 test('a start that was interrupted is not an end', async () => {

@@ -3,7 +3,6 @@
 // Invariants: a wake-up reads memory only and never throws; at most 10,000 ends wait, those beyond 1,000 without log lines; an end is
 // recorded once, also across restarts of the kubelet; a record that cannot be written is dropped and counted.
 import type { Pod, PodStatus } from '../api/k8s/types.ts';
-import { fnv1a32 } from '../api/pod/fnv.ts';
 import { type ObservedContainer, type ObservedPod, startWasInterrupted } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { ContainerId, PodUid } from '../api/pod/pod-ref.ts';
@@ -16,11 +15,11 @@ import { Aborted } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import { buildRecord } from './build-record.ts';
-import { killKind } from './describe-end.ts';
-import { containerEndId, type Figures, podEndId, recordLine } from './end-record.ts';
+import { containerEndId, type Figures, recordLine } from './end-record.ts';
 import type { HistoryMetrics } from './history-metrics.ts';
 import { lastLines, rawTailBytes } from './last-lines.ts';
 import type { NotedEnd } from './noted-end.ts';
+import { podEnd } from './pod-end.ts';
 import type { RecordedIds } from './recorded-ids.ts';
 import type { PastEvent } from './timeline.ts';
 
@@ -60,6 +59,7 @@ interface EndHistoryDeps {
 const parallelRecords = 2;
 const maxWaitingWithLines = 1_000;
 const maxWaiting = 10_000;
+const maxFiguresAgeMs = 60_000;
 const tailDeadlineMs = 5_000;
 /** How long a stopping kubelet continues to write what it noted. */
 const drainMs = 1_000;
@@ -211,7 +211,7 @@ export class EndHistory implements Component {
     if (recorded.has(end.id)) return;
     const record = buildRecord(end, {
       events: events.recent(end.uid),
-      figures: await figures.read(end.uid, signal),
+      figures: wasNotedLate(end) ? {} : await figures.read(end.uid, signal),
       lastLines: lines,
     });
     await segments.append(recordLine(record));
@@ -243,25 +243,12 @@ export class EndHistory implements Component {
   }
 }
 
+/** The figures of now say nothing about an end that happened before the kubelet started. */
+function wasNotedLate({ atMs, subject }: NotedEnd): boolean {
+  return subject.is === 'container' && atMs - subject.container.finishedAtMs > maxFiguresAgeMs;
+}
+
 /** A container whose start was interrupted never ran: its exit is not an end of the workload. */
 function hasEnded(container: ObservedContainer): boolean {
   return container.state === 'exited' && !startWasInterrupted(container);
-}
-
-/** The end of a pod as a whole, which its containers' ends do not explain; undefined: none. */
-function podEnd(
-  uid: PodUid,
-  lifecycle: PodLifecycle | undefined,
-): Pick<NotedEnd, 'id' | 'subject'> | undefined {
-  if (lifecycle?.state === 'rejected') {
-    const { message, reason } = lifecycle;
-    // A static pod that is rejected again by the next kubelet is the same end.
-    return { id: podEndId(uid, 'rejected', reason), subject: { is: 'rejection', reason, message } };
-  }
-  if (lifecycle?.state !== 'terminating' && lifecycle?.state !== 'terminated') return undefined;
-  const { kill } = lifecycle;
-  if (kill === undefined) return undefined;
-  // The message of an eviction contains its figures: a static pod can be evicted again under its UID.
-  const distinction = fnv1a32(`${kill.reason}: ${kill.message}`).toString(16);
-  return { id: podEndId(uid, killKind(kill), distinction), subject: { is: 'kill', kill } };
 }

@@ -54,8 +54,9 @@ test.each(['', '{"id":"c/a', '{"id":"c/abc","time":"x"', '\0\0\0', '{"kind":"exi
 );
 
 test('an ID contains no character that JSON escapes', () => {
-  const id = podEndId('"\\\n\u{1f4a5}', 'rejected', '"');
+  const id = podEndId('"\\\n\u{1f4a5}\ud800', 'rejected', '"');
   expect(JSON.stringify(id)).toBe(`"${id}"`);
+  expect(podEndId('u'.repeat(100_000), 'evicted', 'x').length).toBeLessThan(300);
 });
 
 test.each([

@@ -45,7 +45,7 @@ export interface EndRecord {
 
 export const maxLineBytes = 32 * 1024;
 /** Of a message, a cause, a log line. */
-export const maxTextBytes = 1024;
+const maxTextBytes = 1024;
 const maxFigures = 40;
 const maxFigureBytes = 256;
 
@@ -89,22 +89,27 @@ export function recordLine(record: EndRecord): string {
 const idPrefix = Buffer.from('{"id":"');
 const quote = 0x22;
 const maxIdBytes = 1024;
+const maxIdPartLength = 253;
 
 /** The ID of a line; undefined if the line is torn within it. */
 export function lineId(line: Buffer): string | undefined {
   if (!line.subarray(0, idPrefix.length).equals(idPrefix)) return undefined;
   const end = line.indexOf(quote, idPrefix.length);
-  // The last character tells a complete line from one that was cut off when the kubelet was killed.
+  // The last character distinguishes a complete line from one that was cut off when the kubelet was killed.
   const isComplete = line.at(-1) === 0x7d;
   if (end < 0 || end > maxIdBytes || !isComplete) return undefined;
   return line.toString('utf8', idPrefix.length, end);
 }
 
-/** IDs contain no character that JSON escapes. */
 export function containerEndId(containerId: string): string {
-  return `c/${encodeURIComponent(containerId)}`;
+  return `c/${idPart(containerId)}`;
 }
 
 export function podEndId(uid: string, kind: EndKind, distinction: string): string {
-  return `p/${encodeURIComponent(uid)}/${kind}/${encodeURIComponent(distinction)}`;
+  return `p/${idPart(uid)}/${kind}/${idPart(distinction)}`;
+}
+
+/** Without characters that JSON escapes: a manifest may contain any UID. */
+function idPart(text: string): string {
+  return text.slice(0, maxIdPartLength).replace(/[^\w.-]/g, '_');
 }

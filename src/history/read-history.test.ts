@@ -40,7 +40,7 @@ test('filters by namespace and name, by UID, and skips torn lines', async () => 
   expect(await ids({ namespace: 'default', pod: 'web', uid: 'u3' })).toEqual([]);
 });
 
-test('an answer is bounded in records and bytes, and says so', async () => {
+test('an answer is bounded in records and bytes, and reports that more exist', async () => {
   const { reader, signal } = await world(
     Array.from({ length: 300 }, (_, index) => line(String(index), { cause: 'x'.repeat(30_000) })),
   );

@@ -4,7 +4,7 @@ import { raceAbort } from '../base/abort/race-abort.ts';
 import { isObject } from '../base/guards.ts';
 import { Slices, type SlicesDeps } from '../base/slices.ts';
 
-export interface HistoryQuery {
+interface HistoryQuery {
   readonly namespace?: string | undefined;
   readonly pod?: string | undefined;
   readonly uid?: string | undefined;

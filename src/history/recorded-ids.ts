@@ -1,5 +1,5 @@
 // The IDs of the newest records, so that an exited container that outlives a restart of the kubelet is recorded once.
-// Invariants: read once, in slices, when the first end is recorded; bounded. An exited container that is still there after 20,000
+// Invariants: read once, in slices, when the first end is recorded; bounded. An exited container that exists after 20,000
 // further records and a restart is recorded again.
 import { Slices, type SlicesDeps } from '../base/slices.ts';
 import { lineId } from './end-record.ts';

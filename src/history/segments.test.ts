@@ -61,7 +61,7 @@ test('a lower bound applies to the files of an earlier kubelet', async () => {
   expect([...files.keys()]).toEqual(['00000004.jsonl', '00000005.jsonl']);
 });
 
-test('an append that fails is retried on what is there', async () => {
+test('an append that fails does not affect the next one', async () => {
   const files = new Map<string, Buffer>();
   const memory = memoryHistory(files);
   let isFull = false;

@@ -2,8 +2,9 @@
 // Invariant: every source has a deadline of responseTimeoutMs; on failure its last value is kept or its field is omitted.
 // Upstream: the setters' inputs in pkg/kubelet/kubelet_node_status.go.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
+import type { PressureCondition, PressureView } from '../api/ports/pressure.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
-import type { Subscribable } from '../base/channel.ts';
+import { mergeChannels, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import { isAbortOf } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -26,7 +27,7 @@ export interface NodeHost {
 /** Contributed by other components. */
 export interface NodeFeatureFacts {
   readonly resources: NodeResources;
-  pressure?(): NodePressure;
+  readonly pressure: PressureView;
   /** Undefined until the volumes that an earlier process mounted are known. */
   volumesInUse?(): readonly string[] | undefined;
   /** Reasons for NotReady beyond runtime and network: storage, a shutdown in progress. */
@@ -44,7 +45,6 @@ interface GatherDeps {
 }
 
 const responseTimeoutMs = 5_000;
-const noPressure: NodePressure = { memory: false, disk: false, pid: false };
 const noNetwork: NodeNetwork = { hostAddresses: [], nameAddresses: [], defaultAddresses: [] };
 
 export class NodeFactsGatherer {
@@ -55,9 +55,9 @@ export class NodeFactsGatherer {
     this.#deps = deps;
   }
 
-  /** Announced when the runtime turns ready or not ready. */
+  /** Announced when the runtime turns ready or not ready, or a pressure condition changes. */
   get changed(): Subscribable<void> {
-    return this.#deps.runtime.changed;
+    return mergeChannels(this.#deps.runtime.changed, this.#deps.features.pressure.changed);
   }
 
   async gather(signal: AbortSignal): Promise<NodeFacts> {
@@ -80,7 +80,7 @@ export class NodeFactsGatherer {
       runtimeHandlers: runtime.handlers,
       features: runtime.features,
       problems: [...runtime.problems(), ...(features.problems?.() ?? [])],
-      pressure: features.pressure?.() ?? noPressure,
+      pressure: nodePressure(features.pressure.conditions()),
       volumesInUse: features.volumesInUse?.(),
     };
   }
@@ -103,4 +103,12 @@ function toNodeImage(image: {
   readonly size: bigint;
 }): NodeImage {
   return { digests: image.repoDigests, tags: image.repoTags, sizeBytes: Number(image.size) };
+}
+
+function nodePressure(conditions: readonly PressureCondition[]): NodePressure {
+  return {
+    memory: conditions.includes('MemoryPressure'),
+    disk: conditions.includes('DiskPressure'),
+    pid: conditions.includes('PIDPressure'),
+  };
 }

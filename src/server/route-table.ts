@@ -81,6 +81,19 @@ export const routeTable = [
     subresource: 'proxy',
   },
   {
+    // differs from upstream: there the order of eviction is known only after the fact.
+    name: 'explainEviction',
+    kind: 'service',
+    path: '/explain/eviction',
+    patterns: [''],
+    methods: ['GET'],
+    produces: json,
+    class: 'always',
+    readOnly: true,
+    fineSubresource: 'pods',
+    subresource: 'proxy',
+  },
+  {
     // differs from upstream: there a user pieces this together from events and logs.
     name: 'explain',
     kind: 'service',

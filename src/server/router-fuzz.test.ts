@@ -46,6 +46,12 @@ const expected: Readonly<Record<RouteName, Row>> = {
     methods: ['GET'],
     readOnly: true,
   },
+  explainEviction: {
+    paths: /^\/explain\/eviction\/?$/,
+    subresources: [['pods', 'proxy'], 'proxy'],
+    methods: ['GET'],
+    readOnly: true,
+  },
   explain: {
     paths: /^\/explain\/?$/,
     subresources: [['pods', 'proxy'], 'proxy'],
@@ -124,6 +130,7 @@ const paths = [
   '/pods',
   '/explain',
   '/explain/history',
+  '/explain/eviction',
   '/stats/summary',
   '/metrics',
   '/metrics/cadvisor',

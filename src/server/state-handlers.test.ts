@@ -76,6 +76,7 @@ function bench() {
     slis: new HealthSlis(),
     configz: () => ({ kubeletconfig: { maxPods: 110 } }),
     flagz: () => [['max-pods', '110']],
+    explainEviction: async () => ({ explanation: 'none' }),
     explain: () => ({ pods: [{ name: 'p', explanation: 'ended' }] }),
   });
   const handle = route(
@@ -193,6 +194,7 @@ describe('read-only port', () => {
     ['GET', '/healthz', 200, 'ok'],
     ['GET', '/metrics', 200, 'kubelet_up 1\n'],
     ['GET', '/metrics/probes', 200, 'prober_probe_total 1\n'],
+    ['GET', '/explain/eviction', 200, '{"explanation":"none"}\n'],
     ['GET', '/explain', 200, '{"pods":[{"name":"p","explanation":"ended"}]}\n'],
     ['GET', '/configz', 404, '404 page not found\n'],
     ['GET', '/flagz', 404, '404 page not found\n'],

@@ -30,6 +30,8 @@ interface StateHandlersDeps {
   readonly slis: HealthObserver & { readonly handle: RouteHandler };
   /** What every pod is waiting for, with its recent events. */
   readonly explain: () => unknown;
+  /** What eviction would do now. */
+  readonly explainEviction: () => Promise<unknown>;
   /** The effective configuration, secrets masked. */
   readonly configz: () => unknown;
   /** The command-line flags with their values, secrets masked. */
@@ -46,6 +48,7 @@ export function stateHandlers(deps: StateHandlersDeps): RouteHandlers {
     pods: () => jsonResponse(podList.body()),
     runningPods: () => jsonResponse(runningPods.body()),
     explain: () => jsonResponse(`${JSON.stringify(deps.explain())}\n`),
+    explainEviction: async () => jsonResponse(`${JSON.stringify(await deps.explainEviction())}\n`),
     configz: () => jsonResponse(`${JSON.stringify(deps.configz())}\n`),
     flagz: flagzHandler(deps.flagz),
   };

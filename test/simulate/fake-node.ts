@@ -84,7 +84,6 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
   readonly gates?: Partial<FeatureGates>;
-  readonly flags?: Partial<KubeletFlags>;
   /** The API server, as one of another release or with other gates. */
   readonly server?: { readonly minor?: number; readonly watchLists?: boolean };
 }

@@ -1,7 +1,7 @@
 // Every feature gate of a v1.37 kubelet: stage, default, lock, and how far this kubelet acts on it.
 // Upstream: pkg/features, component-base and client-go. Most gates guard the control plane or Windows nodes; a kubelet
 // accepts them, since one gate string is often shared.
-import { type Effect, missing, noneHere, noneUpstream, noneYet, partly } from '../effect.ts';
+import { type Effect, missing, noneHere, noneUpstream, noneYet } from '../effect.ts';
 
 export interface GateSpec {
   /** '' is general availability, as in the metric kubernetes_feature_enabled. */
@@ -58,7 +58,10 @@ export const gateTable = {
   AllBeta: betaOff,
   AllowDNSOnlyNodeCSR: deprecatedOff,
   AllowInsecureKubeletCertificateSigningRequests: other(deprecatedOff),
-  AllowOverwriteTerminationGracePeriodSeconds: notYet(deprecatedLockedOff, missing.eviction),
+  AllowOverwriteTerminationGracePeriodSeconds: settled(
+    deprecatedLockedOff,
+    'the eviction of a pod never exceeds its own grace period',
+  ),
   AllowParsingUserUIDFromCertAuth: beta,
   AllowServiceExternalIPs: other(stableUnlocked),
   AllowUnsafeMalformedObjectDeletion: other(beta),
@@ -158,10 +161,7 @@ export const gateTable = {
   HPAOptimizedSelectorStore: other(beta),
   HPAScaleToZero: other(beta),
   HostnameOverride: stable,
-  HugepageAwareEviction: {
-    ...beta,
-    effect: partly('the summary subtracts huge pages, but nothing is evicted yet'),
-  },
+  HugepageAwareEviction: beta,
   ImageMaximumGCAge: stable,
   ImageVolume: stable,
   ImageVolumeWithDigest: notYet(alpha, 'digests of image volumes in the status'),
@@ -194,7 +194,7 @@ export const gateTable = {
   KubeletPodResourcesGet: notYet(stable, missing.podResources),
   KubeletPodResourcesListUseActivePods: notYet(deprecatedOn, missing.podResources),
   KubeletRegistrationGetOnExistsOnly: deprecatedOff,
-  KubeletSeparateDiskGC: notYet(beta, missing.eviction),
+  KubeletSeparateDiskGC: beta,
   KubeletServiceAccountTokenForCredentialProviders: beta,
   KubeletTracing: notYet(stable, missing.tracing),
   ListFromCacheSnapshot: other(beta),

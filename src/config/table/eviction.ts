@@ -1,5 +1,5 @@
 // The fields evictionHard to memorySwap, in upstream's order: eviction, kernel settings, feature gates and swap.
-import { missing, noneUpstream, noneYet, partly } from '../effect.ts';
+import { noneUpstream, noneYet, partly } from '../effect.ts';
 import { boolean, booleanMap, choice, duration, int32, object, stringMap } from '../schema.ts';
 
 const defaultEvictionHard = {
@@ -14,7 +14,6 @@ export const eviction = {
   evictionHard: stringMap({
     fileDefault: defaultEvictionHard,
     flag: { name: 'eviction-hard', type: 'thresholds' },
-    effect: partly('the thresholds count only in allocatable; pods are not evicted'),
     doc: 'Thresholds that trigger eviction at once: signal to quantity or percentage. 0% or 100% disables a threshold.',
   }),
   evictionSoft: stringMap({
@@ -28,13 +27,11 @@ export const eviction = {
   evictionPressureTransitionPeriod: duration({
     default: '5m',
     flag: 'eviction-pressure-transition-period',
-    effect: noneYet(missing.eviction),
     doc: 'How long a pressure condition is reported after its threshold is no longer crossed.',
   }),
   evictionMaxPodGracePeriod: int32({
     flag: 'eviction-max-pod-grace-period',
-    effect: noneYet(missing.eviction),
-    doc: 'Maximum termination grace period of a soft eviction in seconds. Negative means the grace period of the pod.',
+    doc: 'Maximum termination grace period of a soft eviction in seconds; a shorter one of the pod applies. 0 or less means one second.',
   }),
   evictionMinimumReclaim: stringMap({
     flag: 'eviction-minimum-reclaim',

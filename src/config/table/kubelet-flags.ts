@@ -1,6 +1,16 @@
 // The flags that are not fields of KubeletConfiguration. Upstream: cmd/kubelet/app/options (KubeletFlags and global flags).
 import { noneYet } from '../effect.ts';
-import { boolean, duration, type InferConfig, int32, quantity, stringMap, strings, text } from '../schema.ts';
+import {
+  boolean,
+  choice,
+  duration,
+  type InferConfig,
+  int32,
+  quantity,
+  stringMap,
+  strings,
+  text,
+} from '../schema.ts';
 
 const useEviction = 'Use evictionHard or evictionSoft instead.';
 
@@ -33,6 +43,11 @@ export const kubeletFlags = {
   enableHeapSnapshots: boolean({
     flag: { name: 'enable-heap-snapshots', deprecated: false, own: true },
     doc: 'Serve heap snapshots of the kubelet at /debug/pprof/heap to clients with the verb create on nodes/proxy. A snapshot contains every secret that the kubelet holds, in plain text.',
+  }),
+  evictionMemorySource: choice(['WorkingSet', 'MemAvailable'], {
+    default: 'WorkingSet',
+    flag: { name: 'eviction-memory-source', deprecated: false, own: true },
+    doc: "What memory.available measures. WorkingSet, as upstream: the memory outside the working set, which includes page cache in active use. MemAvailable: the kernel's estimate of what can be allocated without swapping, so that page cache alone evicts no pod.",
   }),
   exitOnLockContention: boolean({
     flag: { name: 'exit-on-lock-contention', deprecated: false },

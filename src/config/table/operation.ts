@@ -1,5 +1,5 @@
 // The fields logging to userNamespaces, in upstream's order: logging, shutdown, registration, tracing and the container runtime.
-import { missing, noneYet, partly } from '../effect.ts';
+import { missing, noneYet } from '../effect.ts';
 import {
   boolean,
   choice,
@@ -206,7 +206,6 @@ export const operation = {
     default: true,
     keepsZero: true,
     flag: 'local-storage-capacity-isolation',
-    effect: partly('the capacity is reported, but pods that exceed their limits are not evicted'),
     doc: 'Account for and limit the local storage of pods. Disable where the usage of the root file system cannot be measured.',
   }),
   containerRuntimeEndpoint: text({

@@ -1,5 +1,5 @@
 // The fields containerLogMaxSize to kernelMemcgNotification, in upstream's order: container logs, reserved resources, sysctls.
-import { missing, noneYet } from '../effect.ts';
+import { noneYet } from '../effect.ts';
 import { boolean, choice, duration, int32, stringMap, strings, text } from '../schema.ts';
 
 export const reserved = {
@@ -82,7 +82,6 @@ export const reserved = {
   }),
   kernelMemcgNotification: boolean({
     flag: 'kernel-memcg-notification',
-    effect: noneYet(missing.eviction),
     doc: 'Use kernel notifications of memory thresholds, in addition to polling.',
   }),
 };

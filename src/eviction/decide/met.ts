@@ -100,7 +100,7 @@ export function trackThresholds(state: TrackerState, input: TrackInput): Tracked
     },
     acting: afterGrace
       .map(([, threshold]) => threshold)
-      .filter(({ signal }) => isNewer(observations.get(signal), state.figuresAtMs.get(signal)))
+      .filter(({ signal }) => isNew(observations.get(signal), state.figuresAtMs.get(signal)))
       .toSorted((a, b) => urgency(a) - urgency(b)),
     conditions,
     ...(Number.isFinite(nextCheckMs) ? { nextCheckMs } : {}),
@@ -126,10 +126,10 @@ function presentThresholds(state: TrackerState, input: TrackInput): ReadonlyMap<
   return present;
 }
 
-/** A figure that was already acted on does not evict a second pod. */
-function isNewer(observed: Observation | undefined, lastMs: number | undefined): boolean {
+/** A figure that was already acted on does not evict a second pod. After a step of the wall clock a new figure may look older. */
+function isNew(observed: Observation | undefined, lastMs: number | undefined): boolean {
   if (observed === undefined) return false;
-  return lastMs === undefined || observed.atMs === 0 || observed.atMs > lastMs;
+  return lastMs === undefined || observed.atMs === 0 || observed.atMs !== lastMs;
 }
 
 /** differs from upstream: disk signals keep the order of the configuration, where upstream's is random. */

@@ -5,7 +5,7 @@ import { thresholdsMet } from './met.ts';
 import type { Observations } from './observe.ts';
 import { isHard, resourceOf, type Signal, type Threshold } from './thresholds.ts';
 
-type ReclaimStep = 'containers' | 'images';
+export type ReclaimStep = 'containers' | 'images';
 
 /** Unused containers and images, in the order in which they are deleted. Nothing for memory and processes. */
 export function reclaimPlan(signal: Signal, layout: DiskLayout): readonly ReclaimStep[] {

@@ -50,6 +50,7 @@ function rig(cpu = '2', live?: Record<string, string> | Error) {
       },
     },
     exclusive: { admit: () => undefined },
+    pressure: { conditions: () => [] },
     podLevelResources: true,
     report: {
       events: {

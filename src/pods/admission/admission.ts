@@ -7,10 +7,12 @@ import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { EventSink } from '../../api/ports/events.ts';
 import type { PodKill } from '../../api/ports/pod-kill.ts';
+import type { PressureView } from '../../api/ports/pressure.ts';
 import { Channel } from '../../base/channel.ts';
 import { isAbort, isAbortOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { admitPod } from './admit-pod.ts';
+import { admitUnderPressure } from './admit-under-pressure.ts';
 
 interface AdmissionDeps {
   /** The active pods, with their current statuses. */
@@ -26,6 +28,7 @@ interface AdmissionDeps {
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   /** Allocates exclusive resources to the pod: CPUs, devices. */
   readonly exclusive: { admit(pod: Pod): Rejection | undefined };
+  readonly pressure: Pick<PressureView, 'conditions'>;
   readonly podLevelResources: boolean;
   readonly report: {
     readonly events: EventSink;
@@ -58,7 +61,10 @@ export class Admission {
 
   /** A label that was set right before the pod was bound may not have been watched yet: the node is then read once. */
   async admit(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
-    const { node } = this.#deps;
+    const { node, pressure } = this.#deps;
+    // differs from upstream: a pod that already runs when the kubelet starts is not rejected; if it must go, it is evicted in turn.
+    const pressed = this.#isRunning(podUid(pod)) ? undefined : admitUnderPressure(pod, pressure.conditions());
+    if (pressed !== undefined) return pressed;
     // Both calls beside the other admissions, which must wait neither for the runtime nor for the API server.
     const features = await node.features(pod, signal);
     const rejection = await this.#admitOn(pod, () => node.current(features), signal);

@@ -22,6 +22,7 @@ describe('nodeAttributes', () => {
     ['runningPods', 'GET', 'get', ['pods', 'proxy']],
     ['explain', 'GET', 'get', ['pods', 'proxy']],
     ['history', 'GET', 'get', ['proxy']],
+    ['explainEviction', 'GET', 'get', ['pods', 'proxy']],
     ['configz', 'GET', 'get', ['configz', 'proxy']],
     ['flagz', 'GET', 'get', ['configz']],
     ['statusz', 'GET', 'get', ['statusz']],

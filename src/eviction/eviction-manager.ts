@@ -1,0 +1,266 @@
+// Keeps the node from running out of memory, disk and processes. Writes Pressure (sole writer). Start here.
+// Upstream: pkg/kubelet/eviction/eviction_manager.go.
+// Invariants: one pass at a time; at most one pod per pass is evicted for pressure, and its end is waited for; every figure that
+// decides was read in that pass; a figure that cannot be read evicts no pod and delays no other signal.
+import type { Pod } from '../api/k8s/types.ts';
+import { podUid } from '../api/pod/pod-ref.ts';
+import type { NodeLoadSource } from '../api/ports/node-usage.ts';
+import type { ContainerReclaim, ImageReclaim } from '../api/ports/reclaim.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Component, on } from '../base/component.ts';
+import { Aborted, isAbortOf } from '../base/errors.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { DiskLayout } from './decide/layout.ts';
+import { computeLayout } from './decide/layout.ts';
+import {
+  emptyTracker,
+  type TrackerState,
+  thresholdQuantity,
+  thresholdsMet,
+  trackThresholds,
+} from './decide/met.ts';
+import { type Observations, observe } from './decide/observe.ts';
+import { rankPods } from './decide/rank.ts';
+import { isReclaimSufficient, type ReclaimStep, reclaimPlan } from './decide/reclaim-plan.ts';
+import { exceededStorageLimit, hasStorageLimit } from './decide/storage-limits.ts';
+import { resourceOf, type Threshold, withContainerFs } from './decide/thresholds.ts';
+import { type PodEvictor, pressureEviction, storageEviction } from './evict-pods.ts';
+import type { EvictionReport } from './eviction-report.ts';
+import { nextSampleMs } from './next-sample.ts';
+import type { Pressure } from './pressure.ts';
+import type { EvictionSettings } from './settings.ts';
+
+interface EvictionDeps {
+  /** Active pods with their allocated resources. */
+  readonly pods: { all(): readonly Pod[] };
+  readonly load: NodeLoadSource;
+  readonly reclaim: ImageReclaim & ContainerReclaim;
+  readonly evictor: PodEvictor;
+  readonly pressure: Pressure;
+  readonly wakeUps: {
+    /** The runtime answers again. */
+    readonly runtimeAnswered: Subscribable<void>;
+    /** False while the runtime does not answer: no pod can be terminated then. */
+    runtimeAnswers(): boolean;
+    /** The kernel reports a shortage of memory; undefined if it is not asked to. */
+    readonly memoryShortage: Subscribable<void> | undefined;
+  };
+  readonly report: EvictionReport;
+  readonly settings: EvictionSettings;
+  readonly clock: Clock;
+}
+
+const intervalMs = 10_000;
+const defaultLayout: DiskLayout = 'one';
+
+export class EvictionManager implements Component {
+  readonly name = 'eviction';
+  readonly wakes;
+  readonly #deps: EvictionDeps;
+  readonly #queue: KeyedQueue<'pass' | 'sample'>;
+  #tracker: TrackerState = emptyTracker;
+  #thresholds: readonly Threshold[];
+  /** Undefined until every file system has been measured once; then it stays. */
+  #layout: DiskLayout | undefined;
+  /** The memory thresholds that the last sample or pass found met. */
+  #memoryMet: ReadonlySet<Threshold> = new Set();
+
+  constructor(deps: EvictionDeps) {
+    this.#deps = deps;
+    this.#thresholds = deps.settings.thresholds;
+    const { memoryShortage, runtimeAnswered } = deps.wakeUps;
+    this.#queue = new KeyedQueue<'pass' | 'sample'>({
+      clock: deps.clock,
+      parallel: 2,
+      backoff: { initialMs: intervalMs, maxMs: intervalMs },
+      run: (key, signal) => (key === 'pass' ? this.#pass(signal) : this.#sample()),
+      onError: (_key, err) => deps.report.failed(err),
+    });
+    const pass = (): void => this.#queue.add('pass');
+    this.wakes = [runtimeAnswered, ...(memoryShortage === undefined ? [] : [memoryShortage])].map((source) =>
+      on(source, pass),
+    );
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { settings } = this.#deps;
+    if (settings.thresholds.length === 0 && !settings.storageLimits) return { stopped: untilAborted(signal) };
+    this.#queue.start();
+    this.#queue.add('pass');
+    this.#queue.add('sample');
+    return { stopped: this.#stopAfter(signal) };
+  }
+
+  /** Reads memory as often as its distance to the thresholds requires, and starts a pass when one is crossed. */
+  async #sample(): Promise<void> {
+    const { load, settings } = this.#deps;
+    const memory = load.memory();
+    const observations = observe(
+      { ...memory, nodeFs: undefined, imageFs: undefined, containerFs: undefined, processes: undefined },
+      settings,
+    );
+    const met = this.#metMemory(observations);
+    if ([...met].some((threshold) => !this.#memoryMet.has(threshold))) this.#queue.add('pass');
+    this.#memoryMet = met;
+    const margins = this.#thresholds.flatMap(({ signal, value }) => {
+      const observed = observations.get(signal);
+      if (observed === undefined) return [];
+      const thresholdBytes = thresholdQuantity(value, observed.capacity).toNumber();
+      return [{ availableBytes: observed.available, thresholdBytes }];
+    });
+    this.#queue.addAfter('sample', Math.min(nextSampleMs(margins), intervalMs));
+  }
+
+  #metMemory(observations: Observations): ReadonlySet<Threshold> {
+    const memory = this.#thresholds.filter(({ signal }) => resourceOf(signal) === 'memory');
+    return new Set(thresholdsMet(memory, observations, false));
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    const { clock, pressure, settings } = this.#deps;
+    this.#queue.addAfter('pass', intervalMs);
+    const observations = await this.#observe(signal);
+    const nowMs = clock.monotonic();
+    const { transitionMs } = settings;
+    const tracked = trackThresholds(this.#tracker, {
+      thresholds: this.#thresholds,
+      observations,
+      nowMs,
+      transitionMs,
+    });
+    this.#tracker = tracked.state;
+    this.#memoryMet = this.#metMemory(observations);
+    pressure.set(tracked.conditions);
+    if (tracked.nextCheckMs !== undefined) this.#queue.addAfter('pass', tracked.nextCheckMs - nowMs);
+    // The next pass follows at once: more may have to go.
+    if (await this.#relieve(tracked.acting, observations, signal)) this.#queue.add('pass');
+  }
+
+  /** Also finds out the layout of the disks, as soon as all of them could be measured. */
+  async #observe(signal: AbortSignal): Promise<Observations> {
+    const { load, report, settings } = this.#deps;
+    const signals = await load.signals(signal);
+    if (this.#layout === undefined) {
+      const layout = computeLayout(signals, settings.separateDiskGc);
+      if (layout !== undefined) {
+        const { replaced, thresholds } = withContainerFs(settings.thresholds, layout);
+        this.#layout = layout;
+        this.#thresholds = thresholds;
+        report.layout(layout, replaced);
+      }
+    }
+    return observe(signals, settings);
+  }
+
+  /** True if a pod was evicted. */
+  async #relieve(
+    acting: readonly Threshold[],
+    observations: Observations,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { report, wakeUps } = this.#deps;
+    if (!wakeUps.runtimeAnswers()) {
+      // differs from upstream: pods chosen now would all be terminated when the runtime is back, although the first may do.
+      if (acting.length > 0) report.runtimeUnavailable();
+      return false;
+    }
+    if (await this.#enforceStorageLimits(signal)) return true;
+    const [first] = acting;
+    if (first === undefined) return false;
+    const layout = this.#layout ?? defaultLayout;
+    report.reclaiming(resourceOf(first.signal));
+    if (await this.#reclaimNode(first, acting, signal)) return false;
+    return await this.#evictOne(first, acting, observations, layout, signal);
+  }
+
+  async #enforceStorageLimits(signal: AbortSignal): Promise<boolean> {
+    const { evictor, load, pods, settings } = this.#deps;
+    if (!settings.storageLimits) return false;
+    const limited = pods
+      .all()
+      .filter((pod) => hasStorageLimit(pod, settings) && evictor.mayEvict(podUid(pod)));
+    if (limited.length === 0) return false;
+    const only = new Set(limited.map(podUid));
+    const loads = await load.pods({ disk: true, only }, signal);
+    const options = { ...settings, layout: this.#layout ?? defaultLayout };
+    const evictions = limited.flatMap((pod) => {
+      const own = loads.get(podUid(pod));
+      const exceeded = own && exceededStorageLimit(pod, own, options);
+      return exceeded === undefined ? [] : [storageEviction(pod, exceeded)];
+    });
+    if (evictions.length === 0) return false;
+    await evictor.evict(evictions, signal);
+    return true;
+  }
+
+  /** True if that was enough, so that no pod has to be evicted. */
+  async #reclaimNode(first: Threshold, acting: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
+    const { report } = this.#deps;
+    const layout = this.#layout ?? defaultLayout;
+    const plan = reclaimPlan(first.signal, layout);
+    if (plan.length === 0) return false;
+    for (const step of plan) {
+      try {
+        await this.#reclaimStep(step, signal);
+      } catch (err) {
+        if (isAbortOf(err, signal)) throw err;
+        report.reclaimFailed(step, err);
+      }
+    }
+    const observations = await this.#observe(signal);
+    const sufficient = isReclaimSufficient({
+      signal: first.signal,
+      layout,
+      thresholds: this.#thresholds,
+      acting,
+      observations,
+    });
+    if (sufficient) report.reclaimed(resourceOf(first.signal));
+    return sufficient;
+  }
+
+  async #reclaimStep(step: ReclaimStep, signal: AbortSignal): Promise<void> {
+    const { reclaim } = this.#deps;
+    if (step === 'containers') await reclaim.deleteUnusedContainers(signal);
+    else await reclaim.deleteUnusedImages(signal);
+  }
+
+  async #evictOne(
+    first: Threshold,
+    acting: readonly Threshold[],
+    observations: Observations,
+    layout: DiskLayout,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock, evictor, load, pods, report, settings } = this.#deps;
+    const disk = reclaimsDisk(first);
+    const loads = await load.pods({ disk }, signal);
+    const ranked = rankPods(first.signal, layout, pods.all(), loads);
+    for (const { signal: name } of acting) {
+      const atMs = observations.get(name)?.atMs ?? 0;
+      if (atMs > 0) report.statsAge(name, Math.max(0, clock.now() - atMs) / 1_000);
+    }
+    const candidates = ranked.filter(({ uid }) => evictor.mayEvict(uid));
+    const victim = candidates.find(({ evictable }) => evictable);
+    if (victim === undefined) {
+      report.nothingToEvict(resourceOf(first.signal), candidates.length);
+      return false;
+    }
+    const eviction = pressureEviction({ victim, threshold: first, acting, observations, settings });
+    await evictor.evict([eviction], signal);
+    return true;
+  }
+
+  async #stopAfter(signal: AbortSignal): Promise<void> {
+    await untilAborted(signal);
+    this.#queue.abortAll(new Aborted('the kubelet stops'));
+    await this.#queue.stop();
+  }
+}
+
+function reclaimsDisk({ signal }: Threshold): boolean {
+  const resource = resourceOf(signal);
+  return resource === 'ephemeral-storage' || resource === 'inodes';
+}
