@@ -55,7 +55,7 @@ interface AssembledStats {
   readonly handlers: RouteHandlers;
   /** The figures that eviction decides by. */
   readonly load: NodeLoadSource;
-  /** The cgroup of all pods; undefined if pods have no cgroups of their own. */
+  /** The path of the cgroup of all pods; undefined if pods have no cgroups of their own. */
   readonly podsCgroup: string | undefined;
   readonly components: readonly Component[];
 }
