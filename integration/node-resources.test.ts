@@ -163,11 +163,11 @@ describeOnRig('a node', () => {
     await processes.move(orphan.pid ?? 0, path);
     kubelet = await rig.kubelet({
       nodeName: 'node1',
-      flags: [`--kubeconfig=${cluster.kubeconfig}`],
+      flags: [`--kubeconfig=${cluster.kubeconfig}`, '--auto-reserve'],
       config: {
         maxPods: 500,
         podsPerCore: 7,
-        kubeReserved: { cpu: '150m', memory: '300Mi', 'ephemeral-storage': '1Gi' },
+        kubeReserved: { cpu: '150m', memory: '300Mi' },
         systemReserved: { cpu: '50m' },
         evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%' },
         kubeletCgroups: `/${rig.workspace.name}/kubelet`,
@@ -198,7 +198,18 @@ describeOnRig('a node', () => {
     expect(capacity['ephemeral-storage']).not.toContain('i');
     const storage = bytes(capacity['ephemeral-storage']);
     const tenth = Math.trunc(storage * Math.fround(0.1));
-    expect(bytes(allocatable['ephemeral-storage'])).toBe(storage - 1024 ** 3 - tenth);
+    // By --auto-reserve, in whole MiB.
+    const reserved = Math.min(10 * 1024 ** 3, Math.trunc(storage / 10 / 1024 ** 2) * 1024 ** 2);
+    expect(bytes(allocatable['ephemeral-storage'])).toBe(storage - reserved - tenth);
+  });
+
+  test('reserves automatically what the configuration does not, and logs it', () => {
+    const maxProcesses = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
+    const threads = Number(readFileSync('/proc/sys/kernel/threads-max', 'utf8'));
+    const pid = Math.min(1_000, Math.trunc(Math.min(maxProcesses, threads) / 10));
+    expect(kubelet.log.matching(/machine's size/)).toEqual([
+      expect.stringMatching(new RegExp(`machine's size" ephemeral-storage="\\d+Mi" pid="${pid}"`)),
+    ]);
   });
 
   test.skipIf(kubectlUnavailableReason !== undefined)(

@@ -35,7 +35,7 @@ type ResourcesInput = Pick<
 >;
 
 export function assembleBudget({ capacity, config, flags }: ResourcesInput): NodeBudget {
-  return new NodeBudget(capacity, config, flags.experimentalAllocatableIgnoreEviction);
+  return new NodeBudget(capacity, config, flags);
 }
 
 export function assembleResources(input: ResourcesInput, rooms: ResourcesRooms): AssembledResources {

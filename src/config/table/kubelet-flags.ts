@@ -19,6 +19,10 @@ export const kubeletFlags = {
     flag: { name: 'allow-get-streams', deprecated: false, own: true },
     doc: "Allow exec, attach and port-forward by GET requests with the verb get on nodes/proxy, as upstream's kubelet does. Otherwise they need the verb create.",
   }),
+  autoReserve: boolean({
+    flag: { name: 'auto-reserve', deprecated: false, own: true },
+    doc: "Reserve CPU, memory, ephemeral storage and processes for the system according to the machine's size, each unless kubeReserved or systemReserved sets it. The kubelet logs the amounts when it starts.",
+  }),
   bootstrapKubeconfig: text({
     flag: { name: 'bootstrap-kubeconfig', deprecated: false },
     doc: 'Kubeconfig for requesting the client certificate if --kubeconfig does not exist. The kubelet writes the resulting kubeconfig to --kubeconfig, and key and certificate to --cert-dir.',

@@ -28,6 +28,8 @@ export interface ReservationSettings {
   /** How many CPUs reservedSystemCPUs names; undefined if it is not set. */
   readonly reservedCpus?: number;
   readonly evictionHard: Readonly<Record<string, string>>;
+  /** Reserved by --auto-reserve, for no cgroup in particular. */
+  readonly autoReserved?: Readonly<Record<string, string>>;
 }
 
 const binary = (bytes: bigint): Quantity => Quantity.of(bytes, 'BinarySI');
@@ -66,9 +68,10 @@ export function podCapacity(
   return podsPerCore > 0 ? Math.min(podsPerCore * cpus, maxPods) : maxPods;
 }
 
-/** systemReserved plus kubeReserved. Reserved CPUs (reservedSystemCPUs) replace the CPU amounts of both. */
+/** systemReserved plus kubeReserved, plus what is reserved automatically. Reserved CPUs (reservedSystemCPUs) replace the CPU amounts. */
 function reservedAmounts(settings: ReservationSettings): ResourceAmounts {
-  return addAmounts(systemReserved(settings), kubeReserved(settings));
+  const explicit = addAmounts(systemReserved(settings), kubeReserved(settings));
+  return addAmounts(explicit, parseAmounts(settings.autoReserved ?? {}));
 }
 
 export function systemReserved(settings: ReservationSettings): ResourceAmounts {

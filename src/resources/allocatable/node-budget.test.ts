@@ -22,10 +22,32 @@ const config: BudgetConfig = {
   kubeReservedCgroup: '/kube',
 };
 
-const budget = (over: Partial<BudgetConfig> = {}, ignoreEviction = false): NodeBudget =>
-  new NodeBudget(machine, { ...config, ...over }, ignoreEviction);
+const budget = (over: Partial<BudgetConfig> = {}, ignoreEviction = false, autoReserve = false): NodeBudget =>
+  new NodeBudget(
+    machine,
+    { ...config, ...over },
+    { experimentalAllocatableIgnoreEviction: ignoreEviction, autoReserve },
+  );
 
 describe('NodeBudget', () => {
+  test('--auto-reserve reduces allocatable and the limits of all pods, but limits no reserved cgroup', () => {
+    const over = {
+      kubeReserved: {},
+      systemReserved: { memory: '1Gi' },
+      enforceNodeAllocatable: ['pods', 'kube-reserved'],
+    };
+    const auto = budget(over, false, true);
+    expect(auto.autoReserved()).toEqual({ cpu: '80m', 'ephemeral-storage': '10240Mi', pid: '1000' });
+    expect(auto.allocatableList()).toEqual({
+      cpu: '3920m',
+      memory: '7068Mi',
+      'ephemeral-storage': '96636764160',
+    });
+    expect(formatAmounts(auto.podsCgroupLimits())['pid']).toBe('31768');
+    expect(auto.reservedCgroups().map(({ amounts }) => formatAmounts(amounts))).toEqual([{}]);
+    expect(budget(over).autoReserved()).toEqual({});
+  });
+
   test('allocatable is the capacity without reservations and hard eviction thresholds', () => {
     expect(budget().allocatableList()).toEqual({
       cpu: '3500m',

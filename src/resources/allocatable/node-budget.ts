@@ -2,6 +2,7 @@
 // Upstream: GetCapacity, GetNodeAllocatableReservation and GetNodeAllocatableAbsolute of pkg/kubelet/cm.
 import { parseCpuList } from '../../api/quantity/cpu-list.ts';
 import { amountOf, formatAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import { computeAutoReserve } from './auto-reserve.ts';
 import {
   allocatableOf,
   capacityOf,
@@ -16,13 +17,18 @@ import {
 } from './node-allocatable.ts';
 
 /** The configuration fields that determine the node's allocatable resources. */
-export interface BudgetConfig extends Omit<ReservationSettings, 'reservedCpus'> {
+export interface BudgetConfig extends Omit<ReservationSettings, 'autoReserved' | 'reservedCpus'> {
   readonly reservedSystemCPUs: string;
   readonly maxPods: number;
   readonly podsPerCore: number;
   readonly enforceNodeAllocatable: readonly string[];
   readonly systemReservedCgroup: string;
   readonly kubeReservedCgroup: string;
+}
+
+interface BudgetFlags {
+  readonly experimentalAllocatableIgnoreEviction: boolean;
+  readonly autoReserve: boolean;
 }
 
 /** A cgroup of system or Kubernetes daemons, with the amounts reserved for it. */
@@ -45,8 +51,7 @@ export class NodeBudget {
   readonly #allocatable: ResourceAmounts;
   readonly #enforced: ResourceAmounts;
 
-  /** `ignoreEviction`: --experimental-allocatable-ignore-eviction. */
-  constructor(machine: MachineCapacity, config: BudgetConfig, ignoreEviction: boolean) {
+  constructor(machine: MachineCapacity, config: BudgetConfig, flags: BudgetFlags) {
     const { evictionHard, reservedSystemCPUs } = config;
     this.#machine = machine;
     this.#config = config;
@@ -54,7 +59,8 @@ export class NodeBudget {
       kubeReserved: config.kubeReserved,
       systemReserved: config.systemReserved,
       ...(reservedSystemCPUs === '' ? {} : { reservedCpus: parseCpuList(reservedSystemCPUs).length }),
-      evictionHard: ignoreEviction ? {} : evictionHard,
+      evictionHard: flags.experimentalAllocatableIgnoreEviction ? {} : evictionHard,
+      autoReserved: flags.autoReserve ? computeAutoReserve(machine, config) : {},
     };
     this.#capacity = capacityOf(machine);
     this.#reservation = reservationOf(this.#capacity, this.#settings);
@@ -70,6 +76,11 @@ export class NodeBudget {
   /** The part of the capacity that is kept from scheduling. */
   reservation(): ResourceAmounts {
     return this.#reservation;
+  }
+
+  /** What --auto-reserve has added to the reservation, as quantities in text; empty without it. */
+  autoReserved(): Readonly<Record<string, string>> {
+    return this.#settings.autoReserved ?? {};
   }
 
   /** The part of the capacity that is left for pods. */

@@ -6,6 +6,7 @@ import { canKeepOutOfSwap, NodeChecks } from './node-checks.ts';
 
 interface Over {
   readonly reservation?: ResourceAmounts;
+  readonly autoReserved?: Readonly<Record<string, string>>;
   readonly reservedCpus?: string;
   readonly onlineCpus?: string;
   readonly swapBytes?: bigint;
@@ -17,10 +18,15 @@ interface Over {
 async function eventsOf(over: Over = {}, logged: string[] = []): Promise<readonly string[]> {
   const { memoryQos = false, reservation = parseAmounts({ cpu: '1' }), reservedCpus = '', ...machine } = over;
   const events: EventText[] = [];
-  const write = (message: string): void => void logged.push(message);
+  const write = (message: string, fields: object = {}): void =>
+    void logged.push('memory' in fields ? `${message} ${JSON.stringify(fields)}` : message);
   const stop = new AbortController();
   const { stopped } = await new NodeChecks({
-    budget: { capacity: () => parseAmounts({ cpu: '2', memory: '1Gi' }), reservation: () => reservation },
+    budget: {
+      capacity: () => parseAmounts({ cpu: '2', memory: '1Gi' }),
+      reservation: () => reservation,
+      autoReserved: () => over.autoReserved ?? {},
+    },
     machine: {
       onlineCpus: '0-3',
       swapBytes: 0n,
@@ -40,6 +46,12 @@ async function eventsOf(over: Over = {}, logged: string[] = []): Promise<readonl
 }
 
 test('accepts a reservation within the capacity', async () => expect(await eventsOf()).toEqual([]));
+
+test('logs what is reserved automatically, in one line', async () => {
+  const lines: string[] = [];
+  await eventsOf({ autoReserved: { cpu: '70m', memory: '1Gi' } }, lines);
+  expect(lines).toEqual(['Reserved resources according to the machine\'s size {"cpu":"70m","memory":"1Gi"}']);
+});
 
 test('rejects a reservation above the capacity', async () =>
   await expect(eventsOf({ reservation: parseAmounts({ memory: '2Gi' }) })).rejects.toThrow(

@@ -12,7 +12,11 @@ import type { Logger } from '../../base/log/log.ts';
 import { reservationFault } from './node-allocatable.ts';
 
 interface NodeChecksDeps {
-  readonly budget: { capacity(): ResourceAmounts; reservation(): ResourceAmounts };
+  readonly budget: {
+    capacity(): ResourceAmounts;
+    reservation(): ResourceAmounts;
+    autoReserved(): Readonly<Record<string, string>>;
+  };
   readonly machine: {
     readonly cgroupVersion: 1 | 2;
     readonly swapBytes?: bigint;
@@ -43,7 +47,7 @@ export class NodeChecks implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { budget, events, machine, reservedCpus } = this.#deps;
+    const { budget, events, log, machine, reservedCpus } = this.#deps;
     const { cgroupVersion, kernelRelease = '', onlineCpus = '', swapBytes = 0n } = machine;
     const [capacity, reservation] = [budget.capacity(), budget.reservation()];
     if (!isWithin(reservedCpus, onlineCpus))
@@ -54,6 +58,9 @@ export class NodeChecks implements Component {
       );
     const fault = reservationFault(capacity, reservation);
     if (fault !== undefined) throw new KubeletError('invalid', 'NodeAllocatable', fault);
+    const auto = budget.autoReserved();
+    if (Object.keys(auto).length > 0)
+      log.info("Reserved resources according to the machine's size", { ...auto });
     if (cgroupVersion === 1)
       events.node({
         type: 'Warning',
