@@ -3,12 +3,11 @@
 import { isDown, type ObservedPod } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
-import type { CollectionCause, GarbageScope } from '../api/ports/garbage-scope.ts';
 import { raceAbort } from '../base/abort/race-abort.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
-import { computeGarbageScope } from './garbage-scope.ts';
 import type { Leftover } from './housekeeping.ts';
+import { PodGarbage } from './pod-garbage.ts';
 import type { Termination, Transition } from './transition.ts';
 import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';
 import type { WorkerRecord, WorkerRecords } from './worker-records.ts';
@@ -24,6 +23,7 @@ interface StepLoop {
 }
 
 export class PodSteps {
+  readonly garbage: PodGarbage;
   readonly #deps: PodWorkersDeps;
   readonly #records: WorkerRecords;
   readonly #loop: StepLoop;
@@ -34,6 +34,7 @@ export class PodSteps {
     this.#deps = deps;
     this.#records = records;
     this.#loop = loop;
+    this.garbage = new PodGarbage(deps, records, (uid, signal) => this.inspect(uid, signal));
   }
 
   /** True: the next transition follows at once. */
@@ -61,7 +62,7 @@ export class PodSteps {
         return await this.#restart(uid, signal);
       case 'idle':
         this.#records.enter(uid, next);
-        await this.collect(uid, 'sync', signal);
+        await this.garbage.collectAfterSync(uid, signal);
         return false;
       case 'forget':
         this.#loop.forget(uid);
@@ -148,7 +149,7 @@ export class PodSteps {
       throw result.failure;
     }
     record.lastFailure = '';
-    await this.collect(uid, 'sync', signal);
+    await this.garbage.collectAfterSync(uid, signal);
     const leftMs = activeMsLeft(wanted.pod, this.#records.activeMs(uid)) ?? Number.POSITIVE_INFINITY;
     this.#loop.wakeAfter(uid, Math.min(retryMs, leftMs, settings.syncFrequencyMs));
     return false;
@@ -287,31 +288,7 @@ export class PodSteps {
     if (wanted !== undefined) report.metrics?.restarted(wanted.source !== 'api');
   }
 
-  scopeOf(cause: CollectionCause): (seen: ObservedPod) => GarbageScope {
-    const { apiPods, desired } = this.#deps.stores;
-    const sourcesReady = desired.sourcesReady();
-    return (seen) =>
-      computeGarbageScope({
-        cause,
-        sourcesReady,
-        worker: this.#records.get(seen.uid)?.state,
-        desired: desired.get(seen.uid),
-        stored: apiPods.get(seen.uid)?.status,
-        seen,
-      });
-  }
-
-  /** Removes the pod's dead containers and sandboxes. */
-  async collect(uid: PodUid, cause: CollectionCause, signal: AbortSignal): Promise<void> {
-    const seen = this.#deps.stores.observed.get(uid);
-    if (seen === undefined) return;
-    const acted = await this.#deps.runtime
-      .collectGarbage(seen, this.scopeOf(cause), signal)
-      .catch((err: unknown) => this.#inspectAfterFailure(uid, err, signal));
-    if (acted) await this.inspect(uid, signal);
-  }
-
-  /** A failed action may have changed the runtime before it failed. The next sync has to see that, or it would repeat it. */
+  /** A failed sync may have changed the runtime before it failed. The next sync has to see that, or it would repeat it. */
   async #inspectAfterFailure(uid: PodUid, err: unknown, signal: AbortSignal): Promise<never> {
     await this.inspect(uid, signal).catch(() => undefined);
     throw err;

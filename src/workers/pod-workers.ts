@@ -99,7 +99,9 @@ export class PodWorkers implements Component {
   /** Has the workers of all pods with garbage remove it, beside their regular syncs. Settles per pod. */
   collectGarbage(cause: CollectionCause): ReadonlyMap<PodUid, Promise<void>> {
     const { pleg, runtime } = this.#deps;
-    const pods = runtime.podsWithGarbage(this.#steps.scopeOf(cause)).filter((uid) => pleg.isInspected(uid));
+    const pods = runtime
+      .podsWithGarbage(this.#steps.garbage.scopeOf(cause))
+      .filter((uid) => pleg.isInspected(uid));
     const requested = new Map(pods.map((uid) => [uid, this.#collections.add(uid, cause)]));
     for (const uid of pods) this.poke(uid);
     return requested;
@@ -177,7 +179,7 @@ export class PodWorkers implements Component {
 
   async #run(uid: PodUid, signal: AbortSignal): Promise<void> {
     await this.#steps.inspectIfDue(uid, signal);
-    await this.#collections.serve(uid, (cause) => this.#steps.collect(uid, cause, signal));
+    await this.#collections.serve(uid, (cause) => this.#steps.garbage.collect(uid, cause, signal));
     await this.#steps.inspectIfDue(uid, signal);
     for (;;) {
       signal.throwIfAborted();

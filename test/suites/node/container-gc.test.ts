@@ -229,6 +229,22 @@ describe('failures', () => {
     expect(world.node.logged('Container garbage collection succeeded')).not.toEqual([]);
   });
 
+  test('a removal that fails does not fail the sync, and is retried once a minute and after syncs', async () => {
+    const world = await startCluster();
+    const { cri } = world.node;
+    world.run('web', { containers: [exits(1)] });
+    const refused = new KubeletError('internal', 'X', 'cannot remove it');
+    const fault = cri.faults.fail('removeContainer', refused, { times: 10_000 });
+    await world.advance(10 * minute);
+    const created = world.callCount('createContainer');
+    expect(created).toBeGreaterThan(5);
+    expect(world.callCount('removeContainer')).toBeLessThan(200);
+    expect(world.node.logged('Failed to sync pod')).toEqual([]);
+    fault.remove();
+    await world.advance(6 * minute);
+    expect((await containers(world)).length).toBeLessThanOrEqual(2);
+  });
+
   test('a removal that hangs delays no other pod', async () => {
     const world = await startCluster();
     world.run('stuck', job);
