@@ -10,7 +10,6 @@ import { EvictionReport } from '../eviction/eviction-report.ts';
 import { MemoryNotifications } from '../eviction/memory-notifications.ts';
 import { evictionSettings } from '../eviction/settings.ts';
 import { UnfinishedEvictions } from '../eviction/unfinished-evictions.ts';
-import { EvictionMetrics } from '../metrics/eviction-metrics.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { Pleg } from '../pleg/pleg.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
@@ -46,7 +45,7 @@ export function assembleEviction(input: EvictionInput, rooms: EvictionRooms): As
   const { active, containers, events, images, load, pleg, podsCgroup, stores } = rooms;
   const { desired, kills, lifecycles, pressure } = stores;
   const log = input.log.with({ component: 'eviction' });
-  const metrics = new EvictionMetrics(rooms.metrics.registry);
+  const metrics = rooms.metrics.evictions;
   const settings = evictionSettings(config, flags, gates);
   const { thresholds } = settings;
   const notifications = config.kernelMemcgNotification
@@ -56,6 +55,7 @@ export function assembleEviction(input: EvictionInput, rooms: EvictionRooms): As
     files: edges.stateFiles,
     path: `${flags.rootDir}/evictions`,
     desired,
+    apiPods: stores.apiPods,
     kills,
     clock,
     log,

@@ -63,13 +63,13 @@ test('warns about a changed gate of the kubelet, and not about one of another co
 });
 
 test('warns about a changed setting that is only partly in effect', async () => {
-  expect(await warningsOf('evictionHard: {memory.available: 1Gi}\n')).toEqual([
+  expect(await warningsOf('enableControllerAttachDetach: false\n')).toEqual([
     {
       message: 'Setting has only part of its effect in this kubelet yet',
       values: {
-        field: 'evictionHard',
-        flag: '--eviction-hard',
-        detail: 'the thresholds count only in allocatable; pods are not evicted',
+        field: 'enableControllerAttachDetach',
+        flag: '--enable-controller-attach-detach',
+        detail: 'the kubelet never attaches volumes itself; false changes only the annotation of the Node',
       },
     },
   ]);

@@ -97,7 +97,7 @@ export class EvictionDryRun {
       conditions: pressure.conditions(),
       memory: memoryFigures(signals, settings),
       signals: signalEntries(thresholds, observations),
-      overStorageLimit: settings.storageLimits ? overLimit(all, loads, { ...settings, layout }) : [],
+      overStorageLimit: settings.storageLimits ? overLimit(all, loads, layout) : [],
       order,
     };
   }
@@ -167,11 +167,11 @@ function orderedPod({
 function overLimit(
   pods: readonly Pod[],
   loads: ReadonlyMap<unknown, PodLoad>,
-  options: Parameters<typeof exceededStorageLimit>[2],
+  layout: DiskLayout,
 ): EvictionExplanation['overStorageLimit'] {
   return pods.flatMap((pod) => {
     const load = loads.get(podUid(pod));
-    const exceeded = load && exceededStorageLimit(pod, load, options);
+    const exceeded = load && exceededStorageLimit(pod, load, { layout });
     return exceeded === undefined
       ? []
       : [{ pod: podRef(pod), uid: podUid(pod), why: exceeded.message.trim() }];

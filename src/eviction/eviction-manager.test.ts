@@ -173,7 +173,6 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       memorySource: 'WorkingSet',
       storageLimits: true,
       separateDiskGc: true,
-      memoryBackedVolumesResize: false,
       ...settings,
     },
     clock,

@@ -6,6 +6,7 @@ import type { Pod } from '../api/k8s/types.ts';
 import { podUid } from '../api/pod/pod-ref.ts';
 import type { NodeLoadSource } from '../api/ports/node-usage.ts';
 import type { ContainerReclaim, ImageReclaim } from '../api/ports/reclaim.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
@@ -44,7 +45,7 @@ interface EvictionDeps {
     readonly runtimeAnswered: Subscribable<void>;
     /** False while the runtime does not answer: no pod can be terminated then. */
     runtimeAnswers(): boolean;
-    /** The kernel reports a shortage of memory; undefined if it is not asked to. */
+    /** The kernel reports a shortage of memory; undefined without kernelMemcgNotification. */
     readonly memoryShortage: Subscribable<void> | undefined;
   };
   readonly report: EvictionReport;
@@ -53,6 +54,12 @@ interface EvictionDeps {
 }
 
 const intervalMs = 10_000;
+/** A runtime that hangs must not keep memory from being checked. */
+const reclaimDeadlineMs = 30_000;
+const limitsRestFactor = 500;
+const maxLimitsRestMs = 60_000;
+/** So that the next regular pass measures, although its timer may be a little early. */
+const limitsSlackMs = 1_000;
 const defaultLayout: DiskLayout = 'one';
 
 export class EvictionManager implements Component {
@@ -64,6 +71,8 @@ export class EvictionManager implements Component {
   #thresholds: readonly Threshold[];
   /** Undefined until every file system has been measured once; then it stays. */
   #layout: DiskLayout | undefined;
+  /** When the pods with storage limits are measured next; monotonic. */
+  #limitsDueMs = 0;
   /** The memory thresholds that the last sample or pass found met. */
   #memoryMet: ReadonlySet<Threshold> = new Set();
 
@@ -176,15 +185,16 @@ export class EvictionManager implements Component {
   }
 
   async #enforceStorageLimits(signal: AbortSignal): Promise<boolean> {
-    const { evictor, load, pods, settings } = this.#deps;
+    const { clock, evictor, load, pods, settings } = this.#deps;
     if (!settings.storageLimits) return false;
-    const limited = pods
-      .all()
-      .filter((pod) => hasStorageLimit(pod, settings) && evictor.mayEvict(podUid(pod)));
+    const startedMs = clock.monotonic();
+    if (startedMs < this.#limitsDueMs) return false;
+    const limited = pods.all().filter((pod) => hasStorageLimit(pod) && evictor.mayEvict(podUid(pod)));
     if (limited.length === 0) return false;
     const only = new Set(limited.map(podUid));
     const loads = await load.pods({ disk: true, only }, signal);
-    const options = { ...settings, layout: this.#layout ?? defaultLayout };
+    this.#limitsDueMs = startedMs + limitsRestMs(clock.monotonic() - startedMs);
+    const options = { layout: this.#layout ?? defaultLayout };
     const evictions = limited.flatMap((pod) => {
       const own = loads.get(podUid(pod));
       const exceeded = own && exceededStorageLimit(pod, own, options);
@@ -197,13 +207,16 @@ export class EvictionManager implements Component {
 
   /** True if that was enough, so that no pod has to be evicted. */
   async #reclaimNode(first: Threshold, acting: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
-    const { report } = this.#deps;
+    const { clock, report } = this.#deps;
     const layout = this.#layout ?? defaultLayout;
     const plan = reclaimPlan(first.signal, layout);
     if (plan.length === 0) return false;
     for (const step of plan) {
       try {
-        await this.#reclaimStep(step, signal);
+        const what = `the removal of unused ${step}`;
+        await withDeadline({ clock, ms: reclaimDeadlineMs, signal, what }, (inner) =>
+          this.#reclaimStep(step, inner),
+        );
       } catch (err) {
         if (isAbortOf(err, signal)) throw err;
         report.reclaimFailed(step, err);
@@ -258,6 +271,11 @@ export class EvictionManager implements Component {
     this.#queue.abortAll(new Aborted('the kubelet stops'));
     await this.#queue.stop();
   }
+}
+
+/** Many pods with limits take long to measure: they are measured less often, so that the cost stays bounded. */
+function limitsRestMs(tookMs: number): number {
+  return Math.min(Math.max(tookMs * limitsRestFactor, intervalMs - limitsSlackMs), maxLimitsRestMs);
 }
 
 function reclaimsDisk({ signal }: Threshold): boolean {

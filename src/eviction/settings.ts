@@ -12,8 +12,6 @@ export interface EvictionSettings {
   readonly storageLimits: boolean;
   /** Gate KubeletSeparateDiskGC. */
   readonly separateDiskGc: boolean;
-  /** Gate InPlacePodVerticalScalingMemoryBackedVolumes. */
-  readonly memoryBackedVolumesResize: boolean;
 }
 
 interface EvictionConfig {
@@ -34,7 +32,6 @@ interface EvictionFlags {
 
 interface EvictionGates {
   readonly KubeletSeparateDiskGC: boolean;
-  readonly InPlacePodVerticalScalingMemoryBackedVolumes: boolean;
 }
 
 export function evictionSettings(
@@ -52,6 +49,5 @@ export function evictionSettings(
     memorySource: flags.evictionMemorySource === 'MemAvailable' ? 'MemAvailable' : 'WorkingSet',
     storageLimits: config.localStorageCapacityIsolation,
     separateDiskGc: gates.KubeletSeparateDiskGC,
-    memoryBackedVolumesResize: gates.InPlacePodVerticalScalingMemoryBackedVolumes,
   };
 }

@@ -17,6 +17,7 @@ function kubelet(disk: { text: string | undefined; hangs?: boolean; fails?: bool
   const clock = new FakeClock();
   const pods = new Map<PodUid, Pod>();
   const changed = new Channel<PodUid>();
+  const apiChanged = new Channel<PodUid>();
   const ready = new Channel<void>();
   const killed: (readonly [PodUid, PodKill])[] = [];
   const logged: string[] = [];
@@ -30,14 +31,8 @@ function kubelet(disk: { text: string | undefined; hangs?: boolean; fails?: bool
       },
     },
     path: '/evictions',
-    desired: {
-      get: (uid) => {
-        const pod = pods.get(uid);
-        return pod && { pod };
-      },
-      changed,
-      ready,
-    },
+    desired: { get: (each) => pods.get(each), changed, ready },
+    apiPods: { get: (each) => pods.get(each), changed: apiChanged },
     kills: { kill: async (uid, each) => void killed.push([uid, each]) },
     clock,
     log: textLogger({ write: (line) => void logged.push(line), clock, verbosity: new Verbosity(0), pid: 1 }),
@@ -51,10 +46,12 @@ function kubelet(disk: { text: string | undefined; hangs?: boolean; fails?: bool
     start: () => startComponent(evictions, new AbortController().signal),
     put: (pod: Pod) => {
       pods.set(podUid(pod), pod);
+      apiChanged.push(podUid(pod));
       changed.push(podUid(pod));
     },
     remove: (pod: Pod) => {
       pods.delete(podUid(pod));
+      apiChanged.push(podUid(pod));
       changed.push(podUid(pod));
     },
   };

@@ -21,10 +21,12 @@ interface UnfinishedEvictionsDeps {
   };
   readonly path: string;
   readonly desired: {
-    get(uid: PodUid): { readonly pod: Pod } | undefined;
+    get(uid: PodUid): unknown;
     readonly changed: Subscribable<PodUid>;
     readonly ready: Subscribable<void>;
   };
+  /** The pods with the statuses that the API server has. */
+  readonly apiPods: { get(uid: PodUid): Pod | undefined; readonly changed: Subscribable<PodUid> };
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   readonly clock: Clock;
   readonly log: Logger;
@@ -45,12 +47,10 @@ export class UnfinishedEvictions implements Component {
 
   constructor(deps: UnfinishedEvictionsDeps) {
     this.#deps = deps;
-    const { desired } = deps;
+    const { apiPods, desired } = deps;
     this.wakes = [
-      on(desired.changed, (uid) => {
-        this.#forgetReported(uid);
-        this.#resume(uid);
-      }),
+      on(apiPods.changed, (uid) => this.#forgetReported(uid)),
+      on(desired.changed, (uid) => this.#resume(uid)),
       on(desired.ready, () => this.#dropAbsent()),
     ];
   }
@@ -90,7 +90,7 @@ export class UnfinishedEvictions implements Component {
   /** Until the API server has the phase, a successor would not know that the pod has ended. */
   #forgetReported(uid: PodUid): void {
     if (!this.#evictions.has(uid)) return;
-    const pod = this.#deps.desired.get(uid)?.pod;
+    const pod = this.#deps.apiPods.get(uid);
     if (pod === undefined ? this.#toResume.has(uid) : !isTerminalPhase(pod.status?.phase)) return;
     this.#toResume.delete(uid);
     this.#evictions.delete(uid);

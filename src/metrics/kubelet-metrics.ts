@@ -4,6 +4,7 @@
 import type { Clock } from '../base/clock.ts';
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
 import { AdmissionMetrics } from './admission-metrics.ts';
+import { EvictionMetrics } from './eviction-metrics.ts';
 import { ImageMetrics } from './image-metrics.ts';
 import { PlegMetrics } from './pleg-metrics.ts';
 import { PodStartMetrics } from './pod-start-metrics.ts';
@@ -65,6 +66,7 @@ export class KubeletMetrics {
     help: 'Failed runtime operations, by operation type.',
     labels: ['operation_type'],
   });
+  readonly evictions = new EvictionMetrics(this.registry);
   readonly #preemptions = this.registry.counter({
     name: 'kubelet_preemptions',
     help: 'Pods preempted for critical pods, by the resource that was short.',

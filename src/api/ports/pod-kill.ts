@@ -16,7 +16,7 @@ export interface PodKill {
   readonly evidence?: KillEvidence;
 }
 
-export interface KillEvidence {
+interface KillEvidence {
   /** Such as `memory.available<100Mi`. */
   readonly rule: string;
   readonly figures: Readonly<Record<string, string | number>>;

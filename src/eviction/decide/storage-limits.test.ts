@@ -8,17 +8,15 @@ import { type ExceededLimit, exceededStorageLimit, hasStorageLimit } from './sto
 
 interface Situation {
   readonly layout?: DiskLayout;
-  readonly resize?: boolean;
 }
 
 function exceeded(
   over: PodOver,
   load: Partial<PodLoad>,
-  { layout = 'one', resize = false }: Situation = {},
+  { layout = 'one' }: Situation = {},
 ): ExceededLimit | undefined {
   const pod = aPod(over);
-  const options = { layout, memoryBackedVolumesResize: resize };
-  return exceededStorageLimit(pod, aPodLoad(pod, load), options);
+  return exceededStorageLimit(pod, aPodLoad(pod, load), { layout });
 }
 
 const emptyDir = (sizeLimit: string | undefined, medium = ''): Volume => ({
@@ -35,21 +33,18 @@ describe('emptyDir', () => {
     volumes: [aVolumeUsage({ name: 'scratch', usedBytes: amount(text), capacityBytes: amount('3Gi') })],
   });
   test.each([
-    ['above the limit', emptyDir('1Gi'), used('2Gi'), false, true],
-    ['exactly the limit', emptyDir('1Gi'), used('1Gi'), false, false],
-    ['one byte more', emptyDir('1Gi'), used('1073741825'), false, true],
-    ['within the limit', emptyDir('1Gi'), used('500Mi'), false, false],
-    ['within the limit, gate on', emptyDir('1Gi'), used('500Mi'), true, false],
-    ['default medium, gate on', emptyDir('1Gi'), used('2Gi'), true, true],
-    ['memory, gate off', emptyDir('1Gi', 'Memory'), used('2Gi'), false, true],
-    ['memory within the limit, gate off', emptyDir('1Gi', 'Memory'), used('500Mi'), false, false],
-    ['memory, gate on: the kernel enforces it', emptyDir('1Gi', 'Memory'), used('2Gi'), true, false],
-    ['no limit', emptyDir(undefined), used('2Gi'), false, false],
-    ['a limit of 0', emptyDir('0'), used('2Gi'), false, false],
-    ['not measured', emptyDir('1Gi'), {}, false, false],
-    ['another volume', emptyDir('1Gi'), { volumes: [aVolumeUsage({ usedBytes: 2 ** 40 })] }, false, false],
-  ])('%s', (_name, volume, load, resize, want) => {
-    const limit = exceeded({ volumes: [volume] }, load, { resize });
+    ['above the limit', emptyDir('1Gi'), used('2Gi'), true],
+    ['exactly the limit', emptyDir('1Gi'), used('1Gi'), false],
+    ['one byte more', emptyDir('1Gi'), used('1073741825'), true],
+    ['within the limit', emptyDir('1Gi'), used('500Mi'), false],
+    ['memory', emptyDir('1Gi', 'Memory'), used('2Gi'), true],
+    ['memory within the limit', emptyDir('1Gi', 'Memory'), used('500Mi'), false],
+    ['no limit', emptyDir(undefined), used('2Gi'), false],
+    ['a limit of 0', emptyDir('0'), used('2Gi'), false],
+    ['not measured', emptyDir('1Gi'), {}, false],
+    ['another volume', emptyDir('1Gi'), { volumes: [aVolumeUsage({ usedBytes: 2 ** 40 })] }, false],
+  ])('%s', (_name, volume, load, want) => {
+    const limit = exceeded({ volumes: [volume] }, load);
     expect(limit?.message).toBe(
       want ? 'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". ' : undefined,
     );
@@ -184,9 +179,4 @@ test('a limit that cannot be parsed counts as none', () => {
   const load = { volumes, containers: [wrote('1Ti', '1Ti')], ephemeralBytes: 2 ** 50 };
   expect(exceeded(hostile, load)).toBeUndefined();
   expect(hasStorageLimit(aPod(hostile))).toBe(false);
-});
-
-test('hasStorageLimit ignores volumes in memory that the kernel limits', () => {
-  const pod = aPod({ volumes: [emptyDir('1Gi', 'Memory')] });
-  expect(hasStorageLimit(pod, { memoryBackedVolumesResize: true })).toBe(false);
 });

@@ -13,8 +13,6 @@ import { amountOrNone } from './tolerant.ts';
 
 interface StorageLimitOptions {
   readonly layout: DiskLayout;
-  /** The gate InPlacePodVerticalScalingMemoryBackedVolumes: the kernel alone enforces the size of memory-backed volumes. */
-  readonly memoryBackedVolumesResize: boolean;
 }
 
 export interface ExceededLimit {
@@ -36,18 +34,13 @@ export function exceededStorageLimit(
   options: StorageLimitOptions,
 ): ExceededLimit | undefined {
   if (isCriticalPod(pod)) return undefined;
-  return (
-    exceededVolume(pod, load, options) ?? exceededPod(pod, load) ?? exceededContainer(pod, load, options)
-  );
+  return exceededVolume(pod, load) ?? exceededPod(pod, load) ?? exceededContainer(pod, load, options);
 }
 
 /** Whether the pod has a limit to check. Only these pods need to be measured. */
-export function hasStorageLimit(
-  pod: Pod,
-  options: Pick<StorageLimitOptions, 'memoryBackedVolumesResize'> = { memoryBackedVolumesResize: false },
-): boolean {
+export function hasStorageLimit(pod: Pod): boolean {
   if (isCriticalPod(pod)) return false;
-  return limitedVolumes(pod, options).length > 0 || containerLimits(pod).size > 0;
+  return limitedVolumes(pod).length > 0 || containerLimits(pod).size > 0;
 }
 
 interface LimitedVolume {
@@ -55,21 +48,17 @@ interface LimitedVolume {
   readonly limit: Quantity;
 }
 
-function limitedVolumes(
-  pod: Pod,
-  options: Pick<StorageLimitOptions, 'memoryBackedVolumesResize'>,
-): readonly LimitedVolume[] {
+function limitedVolumes(pod: Pod): readonly LimitedVolume[] {
   return (pod.spec?.volumes ?? []).flatMap(({ name, emptyDir }) => {
     if (emptyDir?.sizeLimit === undefined) return [];
-    if (emptyDir.medium === 'Memory' && options.memoryBackedVolumesResize) return [];
     const { sizeLimit } = emptyDir;
     const limit = amountOrNone(() => Quantity.fromJson(sizeLimit));
     return limit?.sign() === 1 ? [{ name, limit }] : [];
   });
 }
 
-function exceededVolume(pod: Pod, load: PodLoad, options: StorageLimitOptions): ExceededLimit | undefined {
-  for (const { limit, name } of limitedVolumes(pod, options)) {
+function exceededVolume(pod: Pod, load: PodLoad): ExceededLimit | undefined {
+  for (const { limit, name } of limitedVolumes(pod)) {
     const usedBytes = load.volumes.find((volume) => volume.name === name)?.usedBytes;
     if (usedBytes === undefined || !exceeds(usedBytes, limit)) continue;
     const message = `Usage of EmptyDir volume "${name}" exceeds the limit "${limit}". `;
