@@ -117,6 +117,14 @@ describeOnRig('image garbage collection', () => {
 
   test('what is used, kept or the sandbox image stays when nothing else is left, and events report it', async () => {
     rmSync(filler());
+    // Its pod is no longer active; the exited container alone uses the image.
+    const done = await publish('done/app:1');
+    const containers = [container('main', 'exit 0', { image: done })];
+    own.write('done', manifest('done', { containers, restartPolicy: 'Never' }));
+    await waitFor(
+      async () => (await kubelet.pod('done'))?.status?.phase === 'Succeeded',
+      'the pod to succeed',
+    );
     await importImage(pinned);
     await rig.ctr('images', 'label', pinned, 'io.cri-containerd.pinned=pinned');
     await collections();
@@ -134,6 +142,7 @@ describeOnRig('image garbage collection', () => {
     expect((await names()).toSorted()).toEqual(
       [
         `${rig.registry.host}/used/app:1`,
+        done,
         'rig.local/kept:1',
         'rig.local/tools/debug:1',
         rig.images.pause,

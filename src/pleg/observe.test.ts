@@ -171,7 +171,10 @@ test('keeps resources, user and stop signal that the runtime reports, and omits 
       },
       user: { linux: { uid: 1000n, gid: 0n, supplementalGroups: [5n] } },
       stopSignal: Signal.SIGNAL_SIGUSR1,
-      mounts: [{ containerPath: '/a', recursiveReadOnly: true }, { containerPath: '/b' }],
+      mounts: [
+        { containerPath: '/a', recursiveReadOnly: true },
+        { containerPath: '/b', image: { image: 'sha256:1' } },
+      ],
     }),
     's',
   );
@@ -180,6 +183,7 @@ test('keeps resources, user and stop signal that the runtime reports, and omits 
     user: { uid: 1000, gid: 0, supplementalGroups: [5] },
     stopSignal: 'SIGUSR1',
     recursiveReadOnly: ['/a'],
+    imageMounts: ['sha256:1'],
   });
   const minimal = observedContainer(
     ContainerStatus.fromPartial({ id: 'c', resources: { linux: { cpuPeriod: 100_000n, cpuQuota: -1n } } }),

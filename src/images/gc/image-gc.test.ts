@@ -244,6 +244,29 @@ test('images unused for longer than the maximum age go, whatever the disk usage'
   expect(node.removed).toEqual(['a', 'b', 'new']);
 });
 
+test('an image that went for its age counts neither twice nor as freed for disk usage', async () => {
+  const node = aNode({ a: { size: 100 }, b: { size: 100 } }, { policy: { maxAgeMs: 4 * minute } });
+  await started(node);
+  node.present.set('c', { size: 100 });
+  node.it.space = full;
+  await node.clock.advance(5 * minute);
+  expect(node.removed).toEqual(['a', 'b', 'c']);
+  expect(node.counted).toEqual(['age', 'age', 'space']);
+  expect(node.events[0]?.message).toContain('(freed 100 bytes)');
+});
+
+test('an image that a pod wants is used as long as the pod waits for it', async () => {
+  const node = aNode({ a: { tag: 'docker.io/library/app:1' } }, { policy: { maxAgeMs: 8 * minute } });
+  node.pods.push(aPod({ containers: [aContainer({ image: 'app:1' })] }));
+  await started(node);
+  await node.clock.advance(20 * minute);
+  node.pods.length = 0;
+  await node.clock.advance(5 * minute);
+  expect(node.removed).toEqual([]);
+  await node.clock.advance(5 * minute);
+  expect(node.removed).toEqual(['a']);
+});
+
 test('a step of the clock ages no image', async () => {
   const node = aNode({ a: {} }, { policy: { maxAgeMs: 60 * minute } });
   await started(node);
@@ -320,7 +343,7 @@ test('a removal that fails or hangs does not keep the others from being removed'
   await started(node);
   await node.clock.advance(2 * minute);
   expect(node.removed).toEqual(['c']);
-  await node.clock.advance(5 * minute);
+  await node.clock.advance(7 * minute);
   expect(node.events.filter(({ reason }) => reason === 'ImageGCFailed')).toEqual([
     {
       type: 'Warning',

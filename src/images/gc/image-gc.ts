@@ -123,7 +123,6 @@ export class ImageGc implements Component, ImageReclaim {
 
   async #tick(signal: AbortSignal): Promise<void> {
     const { events, log } = this.#deps;
-    this.#queue.addAfter('run', periodMs);
     try {
       await this.#alone(async () => {
         if (this.#isPeriodic()) await this.#collect(signal);
@@ -146,6 +145,8 @@ export class ImageGc implements Component, ImageReclaim {
         });
       }
       this.#failedBefore = true;
+    } finally {
+      this.#queue.addAfter('run', periodMs);
     }
   }
 
