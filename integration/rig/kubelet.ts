@@ -117,6 +117,9 @@ export class Kubelet {
       failSwapOn: false,
       // The machine may have cgroup v1.
       failCgroupV1: false,
+      // The disk of the machine may be nearly full, which concerns only the tests of eviction and garbage collection.
+      evictionHard: { 'memory.available': '100Mi' },
+      imageGCHighThresholdPercent: 100,
       ...this.#options.config,
     };
     const path = join(this.dir, 'config.json');
