@@ -181,16 +181,19 @@ export class LogRotation implements Component {
   }
 
   async #check(log: TrackedLog): Promise<void> {
-    const { settings } = this.#deps;
+    const { clock, settings } = this.#deps;
     if (!log.isRunning) return;
     if (log.live === undefined || log.isSuspect || !log.live.stat().hasName) await this.#openLive(log);
-    if (log.live !== undefined && log.live.stat().bytes >= maxBytes(settings)) {
+    const bytes = log.live?.stat().bytes ?? 0;
+    if (bytes >= maxBytes(settings)) {
+      const startMs = clock.monotonic();
       // Whether the open file keeps its name is unknown until the rotation has succeeded.
       log.isSuspect = true;
       await this.#asWorker(() => rotateLog(this.#rotateDeps, log, this.#signal));
       this.#tidying.addAfter(log.container.id, quietMs);
       await this.#openLive(log);
-      this.#deps.log.v(4).info('Rotated container log', fieldsOf(log));
+      const tookMs = Math.round(clock.monotonic() - startMs);
+      this.#deps.log.v(4).info('Rotated container log', { ...fieldsOf(log), bytes, tookMs });
     }
     log.hasFailed = false;
     this.#sampler.begin(log);

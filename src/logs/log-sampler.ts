@@ -2,10 +2,12 @@
 // Invariants: one timer for all logs; an event that is lost delays a rotation by monitorIntervalMs at most; a container that
 // writes continuously causes no event per write.
 import type { Clock, Timer } from '../base/clock.ts';
-import { computeNextSample } from './next-sample.ts';
+import { computeNextSample, takeSample } from './next-sample.ts';
 import type { LiveLog } from './rotation-host.ts';
 import { SampleTimer } from './sample-timer.ts';
 import type { TrackedLog } from './tracked-log.ts';
+
+const gridMs = 50;
 
 interface LogSamplerOptions {
   readonly clock: Clock;
@@ -41,6 +43,7 @@ export class LogSampler {
 
   /** Samples this log from now on. */
   begin(log: TrackedLog): void {
+    log.unwatch();
     log.lastSample = undefined;
     this.#sample(log);
   }
@@ -48,13 +51,13 @@ export class LogSampler {
   /** Covers lost events. */
   #monitorLog(log: TrackedLog): void {
     const { live } = log;
-    if (live === undefined) return;
-    if (!log.isWatched && log.dueMs !== undefined && log.lastSample?.bytes === live.stat().bytes) {
-      // No watch reports that the file was renamed.
-      this.#suspect(log);
-    } else if (log.isWatched && log.lastSample?.bytes !== live.stat().bytes) {
-      this.begin(log);
-    }
+    // Neither sampled nor watched: it is being rotated.
+    if (live === undefined || (!log.isWatched && log.dueMs === undefined)) return;
+    const { bytes, hasName } = live.stat();
+    const hasGrown = log.lastSample?.bytes !== bytes;
+    // Without a watch, nothing reports that the file was renamed.
+    if (!hasName || (!log.isWatched && !hasGrown)) this.#suspect(log);
+    else if (log.isWatched && hasGrown) this.begin(log);
   }
 
   #sample(log: TrackedLog): void {
@@ -67,23 +70,22 @@ export class LogSampler {
       this.#suspect(log);
       return;
     }
-    const now = { atMs: clock.monotonic(), bytes };
+    const now = takeSample(log.lastSample, clock.monotonic(), bytes);
     const next = computeNextSample(log.lastSample, now, maxBytes, () => this.#watch(log, live, bytes));
     log.lastSample = now;
     if (next.do === 'rotate') onDue(log);
-    else if (next.do === 'sample') {
-      log.dueMs = now.atMs + next.inMs;
+    else if (next.do === 'watch') {
+      // Written before the watch.
+      if (live.stat().bytes !== bytes) this.begin(log);
+    } else if (next.do === 'sample') {
+      log.dueMs = onGrid(now.atMs, next.inMs);
       this.#timer.plan(log.dueMs);
     }
   }
 
-  /** False if it cannot be watched, or was written before the watch. */
+  /** False if it cannot be watched. */
   #watch(log: TrackedLog, live: LiveLog, bytes: number): boolean {
-    const isWatched = log.watch(() => this.#onEvent(log, live, bytes));
-    if (!isWatched) return false;
-    if (live.stat().bytes === bytes) return true;
-    log.unwatch();
-    return false;
+    return log.watch(() => this.#onEvent(log, live, bytes));
   }
 
   #onEvent(log: TrackedLog, live: LiveLog, bytes: number): void {
@@ -97,4 +99,10 @@ export class LogSampler {
     log.isSuspect = true;
     this.#options.onDue(log);
   }
+}
+
+/** Samples that are not urgent fall on common times, so that many logs wake the process together. */
+function onGrid(nowMs: number, inMs: number): number {
+  const dueMs = nowMs + inMs;
+  return inMs < 2 * gridMs ? dueMs : Math.floor(dueMs / gridMs) * gridMs;
 }

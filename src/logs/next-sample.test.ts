@@ -1,17 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { computeNextSample } from './next-sample.ts';
+import { computeNextSample, type Sample, takeSample } from './next-sample.ts';
 
 const MiB = 1024 * 1024;
 const limit = 10 * MiB;
-const sample = (atMs: number, bytes: number) => ({ atMs, bytes });
+const sample = (atMs: number, bytes: number): Sample => ({ atMs, bytes, grownAtMs: atMs });
+const silent = (atMs: number, bytes: number, forMs: number): Sample => ({
+  atMs,
+  bytes,
+  grownAtMs: atMs - forMs,
+});
 
 describe('computeNextSample', () => {
   const cases = [
     ['the limit is reached', sample(0, 0), sample(100, limit), limit, true, { do: 'rotate' }],
     ['beyond the limit at first sight', undefined, sample(0, 3 * limit), limit, true, { do: 'rotate' }],
     ['first sight: measure the rate', undefined, sample(0, 0), limit, true, { do: 'sample', inMs: 50 }],
-    ['silent: wait for a write', sample(0, 5), sample(100, 5), limit, true, { do: 'watch' }],
-    ['silent, no watch', sample(0, 5), sample(100, 5), limit, false, { do: 'sample', inMs: 1000 }],
+    ['silent: wait for a write', sample(0, 5), silent(2000, 5, 1000), limit, true, { do: 'watch' }],
+    ['silent, no watch', sample(0, 5), silent(2000, 5, 1000), limit, false, { do: 'sample', inMs: 1000 }],
+    ['a pause', sample(0, 0), silent(100, 0, 999), limit, true, { do: 'sample', inMs: 234.375 }],
     ['slow, empty', sample(0, 0), sample(100, MiB), limit, true, { do: 'sample', inMs: 218.75 }],
     [
       'slow, nearly full',
@@ -55,9 +61,9 @@ describe('computeNextSample', () => {
   /** The largest size when the rotation starts, with a delay of every sample by the event loop. */
   function worst(limitBytes: number, rates: (atMs: number) => number, delayMs: number): number {
     let [atMs, bytes, largest] = [0, 0, 0];
-    let before: { atMs: number; bytes: number } | undefined;
+    let before: Sample | undefined;
     while (atMs < 20_000) {
-      const now = sample(atMs, bytes);
+      const now = takeSample(before, atMs, bytes);
       const next = computeNextSample(before, now, limitBytes, () => true);
       before = next.do === 'watch' ? undefined : now;
       if (next.do === 'rotate') {

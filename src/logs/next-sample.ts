@@ -6,6 +6,8 @@
 export interface Sample {
   readonly atMs: number;
   readonly bytes: number;
+  /** When the size was last found changed. */
+  readonly grownAtMs: number;
 }
 
 type NextSample =
@@ -22,6 +24,12 @@ const minSampleMs = 50;
 /** For a container that is known to write fast. */
 const minBusySampleMs = 20;
 const unwatchedMs = 1_000;
+/** A container that writes more often is sampled: that costs less than a notification per line. */
+const silentMs = 1_000;
+
+export function takeSample(before: Sample | undefined, atMs: number, bytes: number): Sample {
+  return { atMs, bytes, grownAtMs: before?.bytes === bytes ? before.grownAtMs : atMs };
+}
 
 /**
  * `before`: undefined for the first sample, and after a silence, whose rate means nothing. `watch` is called for a silent log only;
@@ -35,8 +43,8 @@ export function computeNextSample(
 ): NextSample {
   if (now.bytes >= limitBytes) return { do: 'rotate' };
   if (before === undefined) return { do: 'sample', inMs: minSampleMs };
-  const grown = now.bytes - before.bytes;
-  if (grown === 0) return watch() ? { do: 'watch' } : { do: 'sample', inMs: unwatchedMs };
+  if (now.atMs - now.grownAtMs >= silentMs)
+    return watch() ? { do: 'watch' } : { do: 'sample', inMs: unwatchedMs };
   const burstMs = Math.max(minSampleMs, (burstLimits * limitBytes - now.bytes) / assumedBytesPerMs);
   return { do: 'sample', inMs: Math.min(burstMs, untilFullMs(before, now, limitBytes)) };
 }

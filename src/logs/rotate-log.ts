@@ -27,7 +27,6 @@ const reopenTimeoutMs = 10_000;
 export async function rotateLog(deps: RotateDeps, log: TrackedLog, signal: AbortSignal): Promise<void> {
   await inDirectory(deps, log, async (directory) => {
     const plan = computeRotation(await folder(deps, log, directory));
-    await removeAll(deps, log, directory, plan.remove);
     if (!log.isRunning) return;
     await directory.move(log.fileName, plan.renameTo);
     try {
@@ -35,6 +34,9 @@ export async function rotateLog(deps: RotateDeps, log: TrackedLog, signal: Abort
     } catch (err) {
       await directory.moveBack(plan.renameTo, log.fileName);
       throw err;
+    } finally {
+      // Last, since it takes longer than all the rest, while the container writes. A retry needs the space as well.
+      await removeAll(deps, log, directory, plan.remove);
     }
   });
 }
@@ -60,11 +62,12 @@ export async function tidyLog(
       return plan;
     });
     if (next?.compress === undefined || !log.isRunning) return next?.againInMs;
-    await compressRotated(deps, log, next.compress, AbortSignal.any([signal, log.ended]));
+    const name = next.compress;
+    await log.compress(name, () => compressRotated(deps, log, name, AbortSignal.any([signal, log.ended])));
   }
 }
 
-/** Rotations go on during the compression: only its end is exclusive. */
+/** Rotations continue during the compression: only its end is exclusive. */
 async function compressRotated(
   deps: RotateDeps,
   log: TrackedLog,
@@ -74,7 +77,6 @@ async function compressRotated(
   const directory = await deps.host.openDirectory(log.container.path);
   if (directory === undefined) return;
   const temporary = `${name}.tmp`;
-  log.compressing = name;
   try {
     const before = await entryOf(directory, name);
     if (before === undefined) return;
@@ -93,7 +95,6 @@ async function compressRotated(
   } catch (err) {
     if (!isKind(err, 'not-found')) throw err;
   } finally {
-    log.compressing = undefined;
     directory.close();
   }
 }

@@ -22,8 +22,6 @@ export class TrackedLog {
   dueMs: number | undefined;
   /** Undefined before the first sample and after a silence. */
   lastSample: Sample | undefined;
-  /** The rotated file that is being compressed. */
-  compressing: string | undefined;
   /** The current file may no longer be the one at its path. */
   isSuspect = false;
   /** A failure was logged; repetitions are not. */
@@ -31,7 +29,9 @@ export class TrackedLog {
   readonly #ended = new AbortController();
   #live: LiveLog | undefined;
   #watch: { close(): void } | undefined;
+  #compressing: string | undefined;
   #operation: Promise<void> = Promise.resolve();
+  #compression: Promise<unknown> = Promise.resolve();
 
   constructor(container: TrackedContainer, isRunning: boolean) {
     this.container = container;
@@ -45,6 +45,11 @@ export class TrackedLog {
   /** Aborted when the container has stopped running, is removed, or the kubelet stops. */
   get ended(): AbortSignal {
     return this.#ended.signal;
+  }
+
+  /** The rotated file that is being compressed. */
+  get compressing(): string | undefined {
+    return this.#compressing;
   }
 
   /** The name of the current file. */
@@ -101,8 +106,21 @@ export class TrackedLog {
     }
   }
 
-  /** Resolves when no operation is in flight. */
+  /** Runs beside operations. At most one at once. */
+  async compress(name: string, compression: () => Promise<void>): Promise<void> {
+    this.#compressing = name;
+    const running = compression();
+    this.#compression = running.catch(() => undefined);
+    try {
+      await running;
+    } finally {
+      this.#compressing = undefined;
+    }
+  }
+
+  /** Resolves when nothing is in flight. */
   async settled(): Promise<void> {
+    await this.#compression;
     await this.#operation;
   }
 }

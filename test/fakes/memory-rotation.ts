@@ -31,6 +31,8 @@ export class MemoryRotation implements RotationHost {
   canWatch = true;
   /** How often a size was read. */
   stats = 0;
+  /** How long a compression takes. */
+  compression: (signal: AbortSignal) => Promise<void> = async () => undefined;
   /** Fails each operation that it throws for. */
   before: (operation: string, name: string) => void = () => undefined;
 
@@ -119,8 +121,9 @@ export class MemoryRotation implements RotationHost {
         this.files.delete(directory + name);
         if (file !== undefined) file.names -= 1;
       },
-      compress: async (from, to) => {
+      compress: async (from, to, signal) => {
         this.before('compress', from);
+        await this.compression(signal);
         const file = new MemoryLog(`m${this.#nextIdentity++}`);
         file.bytes = Math.ceil((this.files.get(directory + from)?.bytes ?? 0) / 10);
         this.files.set(directory + to, file);

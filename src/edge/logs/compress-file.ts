@@ -37,7 +37,8 @@ export async function compressFile(from: string, to: string, signal: AbortSignal
         closeSync(target);
       }
     } catch (err) {
-      await unlink(to);
+      // Removed already if the container's logs were removed meanwhile.
+      await unlink(to).catch(() => undefined);
       throw err;
     }
   } finally {

@@ -195,19 +195,23 @@ describe('a followed log', () => {
     await reader.until('one\nlate\ntwo\n');
   });
 
-  test('skips nothing for a slow reader over rotations and a compression', async () => {
-    await appendFile(node.path, logLine('1', '2024-01-01T00:00:01Z'));
+  const times = [
+    ['', ['2024-01-01T00:00:01Z', '2024-01-01T00:00:02Z', '2024-01-01T00:00:03Z', '2024-01-01T00:00:04Z']],
+    [', although all lines have the same time', Array.from({ length: 4 }, () => '2024-01-01T00:00:01Z')],
+  ] as const;
+  test.each(times)('skips nothing for a slow reader over rotations and a compression%s', async (_, at) => {
+    await appendFile(node.path, logLine('1', at[0]));
     const { body } = await node.request('follow=true', stop.signal);
     if (typeof body === 'string' || body instanceof Uint8Array) throw new Error('not a stream');
     const chunks = body[Symbol.asyncIterator]();
     const next = async (): Promise<string> => Buffer.from((await chunks.next()).value ?? '').toString();
     expect(await next()).toBe('1\n');
     const first = await node.rotate('20240101-000001');
-    await appendFile(node.path, logLine('2', '2024-01-01T00:00:02Z'));
+    await appendFile(node.path, logLine('2', at[1]));
     const second = await node.rotate('20240101-000002');
-    await appendFile(node.path, logLine('3', '2024-01-01T00:00:03Z'));
+    await appendFile(node.path, logLine('3', at[2]));
     await node.rotate('20240101-000003');
-    await appendFile(node.path, logLine('4', '2024-01-01T00:00:04Z'));
+    await appendFile(node.path, logLine('4', at[3]));
     for (const path of [first, second]) {
       await writeFile(`${path}.gz`, gzipSync(await readFile(path)));
       await unlink(path);

@@ -223,7 +223,7 @@ async function crashAt(crash: Crash, maxFiles: number): Promise<readonly string[
   await until('the crash', async () => first.isDead || (await isTidy()));
   const { taken } = first;
   await first.stop();
-  // The container goes on without a kubelet.
+  // The container continues without a kubelet.
   log.write(3);
   const second = new Kubelet();
   await second.start(maxFiles);
