@@ -17,8 +17,8 @@ describe('computeNextSample', () => {
     ['first sight: measure the rate', undefined, sample(0, 0), limit, true, { do: 'sample', inMs: 50 }],
     ['silent: wait for a write', sample(0, 5), silent(2000, 5, 1000), limit, true, { do: 'watch' }],
     ['silent, no watch', sample(0, 5), silent(2000, 5, 1000), limit, false, { do: 'sample', inMs: 1000 }],
-    ['a pause', sample(0, 0), silent(100, 0, 999), limit, true, { do: 'sample', inMs: 234.375 }],
-    ['slow, empty', sample(0, 0), sample(100, MiB), limit, true, { do: 'sample', inMs: 218.75 }],
+    ['a pause', sample(0, 0), silent(100, 0, 999), limit, true, { do: 'sample', inMs: 195.3125 }],
+    ['slow, empty', sample(0, 0), sample(100, MiB), limit, true, { do: 'sample', inMs: 179.6875 }],
     [
       'slow, nearly full',
       sample(0, limit - 2),
@@ -27,7 +27,7 @@ describe('computeNextSample', () => {
       true,
       {
         do: 'sample',
-        inMs: (limit / 2 + 1) / ((64 * MiB) / 1000),
+        inMs: 50,
       },
     ],
     [
@@ -51,7 +51,7 @@ describe('computeNextSample', () => {
       true,
       {
         do: 'sample',
-        inMs: 234.375,
+        inMs: 195.3125,
       },
     ],
   ] as const;

@@ -1,6 +1,6 @@
 // Decides when the size of a container's current log file is read next. Pure. Upstream: none, it reads sizes every
 // containerLogMonitorInterval only.
-// Invariant: a container that writes up to assumedBytesPerMs keeps its current file below one and a half times the limit plus what
+// Invariant: a container that writes up to assumedBytesPerMs keeps its current file below one and a quarter times the limit plus what
 // it writes during one rotation, also if it was silent or slow before.
 
 export interface Sample {
@@ -19,7 +19,7 @@ type NextSample =
 /** The rate that is expected of any container that writes at all: 64 MiB/s. */
 const assumedBytesPerMs = (64 * 1024 * 1024) / 1000;
 /** The size of a file, in limits, that a burst may reach before it is noticed. */
-const burstLimits = 1.5;
+const burstLimits = 1.25;
 const minSampleMs = 50;
 /** For a container that is known to write fast. */
 const minBusySampleMs = 20;

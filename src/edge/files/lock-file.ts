@@ -5,7 +5,8 @@ import { close, constants, open } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
-import { inotifyMasks, loadSyscalls } from '../syscalls/syscalls.ts';
+import { inotifyMasks } from '../syscalls/inotify.ts';
+import { loadSyscalls } from '../syscalls/syscalls.ts';
 import { hostError } from '../syscalls/syscalls-errors.ts';
 
 // A numeric descriptor: an unreferenced FileHandle is closed by the garbage collector, which would release the lock.

@@ -7,7 +7,8 @@
 // count.
 import { stat } from 'node:fs/promises';
 import { directoryIdentity } from '../manifests/watch-dir-targets.ts';
-import { inotifyMasks, loadSyscalls, type NameEvents, type Syscalls } from '../syscalls/syscalls.ts';
+import { inotifyMasks, type NameEvents } from '../syscalls/inotify.ts';
+import { loadSyscalls, type Syscalls } from '../syscalls/syscalls.ts';
 
 interface NamesRequest {
   /** The real directory. */
