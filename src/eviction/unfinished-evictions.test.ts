@@ -102,6 +102,17 @@ test('a pod that vanished while no kubelet ran is forgotten when every source ha
   expect([next.killed, disk.text]).toEqual([[], '{}\n']);
 });
 
+test('writes nothing on a node that evicts nothing', async () => {
+  const disk: { text: string | undefined } = { text: undefined };
+  const only = kubelet(disk);
+  await only.start();
+  only.put(pod);
+  only.ready.push();
+  only.remove(pod);
+  await only.clock.advance(0);
+  expect(disk.text).toBeUndefined();
+});
+
 const damaged = ['', '{', 'null', '[]', '"text"', '{"u":null}', '{"u":{"reason":1}}', '\0'.repeat(100)];
 for (const text of damaged)
   test(`starts with a damaged file: ${JSON.stringify(text.slice(0, 20))}`, async () => {

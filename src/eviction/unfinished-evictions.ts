@@ -79,12 +79,12 @@ export class UnfinishedEvictions implements Component {
 
   /** Every source has reported: what none of them has is gone. */
   #dropAbsent(): void {
-    for (const uid of this.#toResume) {
-      if (this.#deps.desired.get(uid) !== undefined) continue;
+    const absent = [...this.#toResume].filter((uid) => this.#deps.desired.get(uid) === undefined);
+    for (const uid of absent) {
       this.#toResume.delete(uid);
       this.#evictions.delete(uid);
     }
-    void this.#write();
+    if (absent.length > 0) void this.#write();
   }
 
   /** Until the API server has the phase, a successor would not know that the pod has ended. */
