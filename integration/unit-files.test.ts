@@ -182,7 +182,6 @@ describeOnRig('unit files', () => {
     expect(warnings()).toEqual([
       expect.stringContaining('--register-with-taints'),
       expect.stringContaining('Feature gate ImageVolume=true was set although it is generally available'),
-      expect.stringContaining('"evictionHard"'),
       expect.stringContaining('"shutdownGracePeriod"'),
       expect.stringContaining('"shutdownGracePeriodCriticalPods"'),
     ]);
