@@ -188,6 +188,6 @@ function describe(met: readonly Threshold[], order: readonly OrderEntry[]): stri
     ?.pods.find(({ evictable }) => evictable);
   const when = first.graceMs === 0 ? 'now' : `if this lasts for ${first.graceMs / 1_000} s`;
   return victim === undefined
-    ? `The threshold of ${first.signal} is met, but every pod on the node is critical.`
+    ? `The threshold of ${first.signal} is met, but no pod on the node may be evicted.`
     : `The threshold of ${first.signal} is met: the pod ${victim.pod} would be evicted ${when}.`;
 }

@@ -57,6 +57,8 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
   const state = {
     runtimeAnswers: true,
     killsHang: false,
+    reclaimHangs: false,
+    onMeasured: (): void => undefined,
     /** Memory that a kill frees for some other reason than the pod's usage. */
     reclaimable: { images: 0, containers: 0 },
     hidden: new Set<PodUid>(),
@@ -66,6 +68,7 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
   };
   const log: string[] = [];
   const metrics: string[] = [];
+  const logged: string[] = [];
   const killed = new Map<PodUid, PodKill>();
   const records: PodUid[] = [];
   const name = (uid: PodUid): string => pods.get(uid)?.metadata?.name ?? uid;
@@ -111,7 +114,12 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       changed.push(uid);
     },
   };
-  const logger = textLogger({ write: () => undefined, clock, verbosity: new Verbosity(0), pid: 1 });
+  const logger = textLogger({
+    write: (line) => void logged.push(line),
+    clock,
+    verbosity: new Verbosity(0),
+    pid: 1,
+  });
   const events = {
     pod: (pod: Pod, event: EventText) => void log.push(`${event.reason} ${pod.metadata?.name}`),
     node: (event: EventText) => void log.push(`${event.reason}: ${event.message}`),
@@ -136,12 +144,13 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
           processes: { atMs: clock.now(), max: 10_000, current: 10_000 - free.processes },
         };
       },
-      pods: async ({ only }) =>
-        new Map(
-          [...pods.values()]
-            .filter((pod) => !state.hidden.has(podUid(pod)) && (only?.has(podUid(pod)) ?? true))
-            .map((pod) => [podUid(pod), loadOf(pod)] as const),
-        ),
+      pods: async ({ only }) => {
+        const measured = [...pods.values()]
+          .filter((pod) => !state.hidden.has(podUid(pod)) && (only?.has(podUid(pod)) ?? true))
+          .map((pod) => [podUid(pod), loadOf(pod)] as const);
+        state.onMeasured();
+        return new Map(measured);
+      },
     },
     reclaim: {
       deleteUnusedImages: async () => {
@@ -151,6 +160,7 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       },
       deleteUnusedContainers: async () => {
         log.push('delete containers');
+        if (state.reclaimHangs) await new Promise(() => undefined);
         free.disk += state.reclaimable.containers;
       },
     },
@@ -183,6 +193,7 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
     free,
     killed,
     log,
+    logged,
     metrics,
     pressure,
     records,
@@ -200,6 +211,7 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       await startComponent(manager, stop.signal);
       await clock.advance(1);
     },
+    remove: (uid: PodUid): void => void pods.delete(uid),
     names: () => [...pods.values()].map((pod) => pod.metadata?.name),
     [Symbol.asyncDispose]: async () => {
       stop.abort();
@@ -357,6 +369,20 @@ describe('disk pressure', () => {
     expect(env.metrics).toEqual(['nodefs.available']);
   });
 
+  test('a reclaim that hangs ends as soon as memory runs short, too', async () => {
+    await using env = node([...disk, ...hard]);
+    env.run('writer', { memory: '3Gi', disk: '20Gi' });
+    env.state.reclaimHangs = true;
+    env.free.disk = amount('1Gi');
+    env.free.memory = amount('1025Mi');
+    await env.start();
+    await env.clock.advance(5_000);
+    expect(env.log.at(-1)).toBe('delete containers');
+    env.free.memory = amount('1023Mi');
+    await env.clock.advance(200);
+    expect([env.names(), env.metrics]).toEqual([[], ['memory.available']]);
+  });
+
   test('a file system that cannot be measured neither evicts nor hides memory pressure', async () => {
     await using env = node([...disk, ...hard]);
     env.run('large', { memory: '3Gi', disk: '20Gi' });
@@ -401,6 +427,16 @@ describe('storage limits', () => {
       [undefined, 1],
       [undefined, 1],
     ]);
+  });
+
+  test('evict no pod that is gone after the measurement', async () => {
+    await using env = node([]);
+    const gone = env.run('gone', { disk: '2Gi' }, limited);
+    env.run('stays', { disk: '2Gi' }, limited);
+    env.state.onMeasured = () => env.remove(gone);
+    await env.start();
+    await env.clock.advance(killMs);
+    expect([env.log, env.records.length]).toEqual([['Evicted stays', 'kill stays in 1 s'], 1]);
   });
 
   test('are not enforced without local storage isolation', async () => {
@@ -477,6 +513,20 @@ describe('faults', () => {
     expect([env.names(), env.metrics]).toEqual([['critical', 'static'], []]);
     expect(env.pressure.conditions()).toEqual(['MemoryPressure']);
     expect(env.state.reads).toBeLessThan(15);
+  });
+
+  test('pressure that nothing relieves is logged once, and again after it has ended', async () => {
+    await using env = node(hard);
+    env.free.memory = amount('1Mi');
+    await env.start();
+    await env.clock.advance(60_000);
+    const failures = () => env.logged.filter((line) => line.includes('Failed to find a pod to evict')).length;
+    expect(failures()).toBe(1);
+    env.free.memory = amount('4Gi');
+    await env.clock.advance(20_000);
+    env.free.memory = amount('1Mi');
+    await env.clock.advance(20_000);
+    expect(failures()).toBe(2);
   });
 
   test('50 pods under pressure go in the order of the decider, one at a time', async () => {

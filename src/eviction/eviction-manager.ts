@@ -26,7 +26,7 @@ import { type Observations, observe } from './decide/observe.ts';
 import { rankPods } from './decide/rank.ts';
 import { isReclaimSufficient, type ReclaimStep, reclaimPlan } from './decide/reclaim-plan.ts';
 import { exceededStorageLimit, hasStorageLimit } from './decide/storage-limits.ts';
-import { resourceOf, type Threshold, withContainerFs } from './decide/thresholds.ts';
+import { isHard, resourceOf, type Threshold, withContainerFs } from './decide/thresholds.ts';
 import { type PodEvictor, pressureEviction, storageEviction } from './evict-pods.ts';
 import type { EvictionReport } from './eviction-report.ts';
 import { nextSampleMs } from './next-sample.ts';
@@ -75,6 +75,8 @@ export class EvictionManager implements Component {
   #limitsDueMs = 0;
   /** The memory thresholds that the last sample or pass found met. */
   #memoryMet: ReadonlySet<Threshold> = new Set();
+  /** Ends the removal of containers and images, which may take a minute, in favour of memory. */
+  #diskReclaim: AbortController | undefined;
 
   constructor(deps: EvictionDeps) {
     this.#deps = deps;
@@ -111,7 +113,9 @@ export class EvictionManager implements Component {
       settings,
     );
     const met = this.#metMemory(observations);
-    if ([...met].some((threshold) => !this.#memoryMet.has(threshold))) this.#queue.add('pass');
+    const crossed = [...met].filter((threshold) => !this.#memoryMet.has(threshold));
+    if (crossed.length > 0) this.#queue.add('pass');
+    if (crossed.some(isHard)) this.#diskReclaim?.abort(new Aborted('memory runs short'));
     this.#memoryMet = met;
     const margins = this.#thresholds.flatMap(({ signal, value }) => {
       const observed = observations.get(signal);
@@ -128,7 +132,7 @@ export class EvictionManager implements Component {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { clock, pressure, settings } = this.#deps;
+    const { clock, pressure, report, settings } = this.#deps;
     this.#queue.addAfter('pass', intervalMs);
     const observations = await this.#observe(signal);
     const nowMs = clock.monotonic();
@@ -142,6 +146,7 @@ export class EvictionManager implements Component {
     this.#tracker = tracked.state;
     this.#memoryMet = this.#metMemory(observations);
     pressure.set(tracked.conditions);
+    if (tracked.state.metSinceMs.size === 0) report.relieved();
     if (tracked.nextCheckMs !== undefined) this.#queue.addAfter('pass', tracked.nextCheckMs - nowMs);
     // The next pass follows at once: more may have to go.
     if (await this.#relieve(tracked.acting, observations, signal)) this.#queue.add('pass');
@@ -195,8 +200,9 @@ export class EvictionManager implements Component {
     const loads = await load.pods({ disk: true, only }, signal);
     this.#limitsDueMs = startedMs + limitsRestMs(clock.monotonic() - startedMs);
     const options = { layout: this.#layout ?? defaultLayout };
-    const evictions = limited.flatMap((pod) => {
-      const own = loads.get(podUid(pod));
+    // Read again: pods may have ended or been deleted during the measurement.
+    const evictions = pods.all().flatMap((pod) => {
+      const own = evictor.mayEvict(podUid(pod)) ? loads.get(podUid(pod)) : undefined;
       const exceeded = own && exceededStorageLimit(pod, own, options);
       return exceeded === undefined ? [] : [storageEviction(pod, exceeded)];
     });
@@ -205,23 +211,28 @@ export class EvictionManager implements Component {
     return true;
   }
 
-  /** True if that was enough, so that no pod has to be evicted. */
+  /** True if no pod has to be evicted in this pass: that was enough, or memory has become more urgent. */
   async #reclaimNode(first: Threshold, acting: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
     const { clock, report } = this.#deps;
     const layout = this.#layout ?? defaultLayout;
     const plan = reclaimPlan(first.signal, layout);
     if (plan.length === 0) return false;
+    const reclaim = new AbortController();
+    this.#diskReclaim = reclaim;
+    const either = AbortSignal.any([signal, reclaim.signal]);
     for (const step of plan) {
       try {
         const what = `the removal of unused ${step}`;
-        await withDeadline({ clock, ms: reclaimDeadlineMs, signal, what }, (inner) =>
+        await withDeadline({ clock, ms: reclaimDeadlineMs, signal: either, what }, (inner) =>
           this.#reclaimStep(step, inner),
         );
       } catch (err) {
         if (isAbortOf(err, signal)) throw err;
+        if (reclaim.signal.aborted) return true;
         report.reclaimFailed(step, err);
       }
     }
+    this.#diskReclaim = undefined;
     const observations = await this.#observe(signal);
     const sufficient = isReclaimSufficient({
       signal: first.signal,

@@ -12,7 +12,8 @@ interface EvictionReportDeps {
 
 export class EvictionReport {
   readonly #deps: EvictionReportDeps;
-  #lastState = '';
+  /** What was logged last, by message. */
+  readonly #lasting = new Map<string, string>();
 
   constructor(deps: EvictionReportDeps) {
     this.#deps = deps;
@@ -36,42 +37,46 @@ export class EvictionReport {
   }
 
   reclaimed(resource: string): void {
-    this.#lastState = '';
+    this.#lasting.clear();
     this.#deps.log.info('Reduced the pressure without evicting pods', { resource });
   }
 
+  /** No threshold is met any more. */
+  relieved(): void {
+    this.#lasting.clear();
+  }
+
   reclaimFailed(step: string, err: unknown): void {
-    this.#once(`reclaim ${step} ${describeError(err)}`, () =>
+    this.#once(`reclaim ${step}`, describeError(err), () =>
       this.#deps.log.error('Failed to reclaim resources of the node', { step, err }),
     );
   }
 
   nothingToEvict(resource: string, critical: number): void {
-    this.#once(`nothing ${resource} ${critical}`, () =>
+    this.#once('nothing to evict', `${resource} ${critical}`, () =>
       this.#deps.log.error('Failed to find a pod to evict', { resource, criticalPods: critical }),
     );
   }
 
   runtimeUnavailable(): void {
-    this.#once('runtime', () =>
+    this.#once('runtime', '', () =>
       this.#deps.log.error('Postponed eviction until the container runtime answers'),
     );
   }
 
   failed(err: unknown): void {
-    this.#once(`failed ${describeError(err)}`, () =>
+    this.#once('failed', describeError(err), () =>
       this.#deps.log.error('Failed to check the eviction thresholds', { err }),
     );
   }
 
   statsAge(signal: string, seconds: number): void {
-    this.#lastState = '';
     this.#deps.metrics.statsAge(signal, seconds);
   }
 
-  #once(state: string, report: () => void): void {
-    if (state === this.#lastState) return;
-    this.#lastState = state;
+  #once(what: string, details: string, report: () => void): void {
+    if (this.#lasting.get(what) === details) return;
+    this.#lasting.set(what, details);
     report();
   }
 }

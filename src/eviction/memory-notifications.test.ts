@@ -72,3 +72,15 @@ test('a machine that cannot notify is logged once per threshold', async () => {
   await env.clock.advance(120_000);
   expect(env.logged.filter((line) => line.includes('Failed to watch memory'))).toHaveLength(2);
 });
+
+test('a cgroup that does not exist yet is tried again and logged once', async () => {
+  const env = rig();
+  env.watches.missing.add('/kubepods');
+  await env.start();
+  await env.clock.advance(120_000);
+  const failures = () => env.logged.filter((line) => line.includes('Failed to watch memory')).length;
+  expect([failures(), env.watches.open.map(({ cgroup }) => cgroup)]).toEqual([1, ['/']]);
+  env.watches.missing.clear();
+  await env.clock.advance(10_000);
+  expect([failures(), env.watches.open.map(({ cgroup }) => cgroup)]).toEqual([1, ['/', '/kubepods']]);
+});

@@ -40,6 +40,8 @@ export class MemoryNotifications implements Component {
   readonly #deps: NotificationsDeps;
   readonly #queue: KeyedQueue<Threshold>;
   readonly #watches = new Map<Threshold, MemoryWatch>();
+  /** Thresholds whose failure was logged; repetitions are not. */
+  readonly #failing = new Set<Threshold>();
 
   constructor(deps: NotificationsDeps) {
     this.#deps = deps;
@@ -85,13 +87,14 @@ export class MemoryNotifications implements Component {
       onEnd: () => this.#watches.delete(threshold),
     });
     this.#watches.set(threshold, created);
+    this.#failing.delete(threshold);
   }
 
   #failed(threshold: Threshold, err: unknown): void {
-    this.#deps.log.error('Failed to watch memory, relying on periodic checks', {
-      signal: threshold.signal,
-      err,
-    });
+    const { signal } = threshold;
+    if (!this.#failing.has(threshold))
+      this.#deps.log.error('Failed to watch memory, relying on periodic checks', { signal, err });
+    this.#failing.add(threshold);
     // The machine will not learn it. A cgroup that does not exist yet is tried again.
     if (isKind(err, 'unavailable')) this.#queue.forget(threshold);
   }

@@ -10,10 +10,13 @@ export class FakeMemoryWatches {
   readonly open: { readonly cgroup: string; usageBytes: number; readonly request: Request }[] = [];
   /** Makes the machine unable to signal. */
   unavailable = false;
+  /** Cgroups that do not exist, or kernel features that are missing. */
+  readonly missing = new Set<string>();
 
   async watch(request: Request): ReturnType<Watch> {
     if (this.unavailable) throw new KubeletError('unavailable', 'NoMemorySignals', 'cannot watch memory');
     const { cgroup, usageBytes } = request;
+    if (this.missing.has(cgroup)) throw new KubeletError('not-found', 'ENOENT', `cannot watch ${cgroup}`);
     const entry = { cgroup, usageBytes, request };
     this.open.push(entry);
     return {
