@@ -431,3 +431,12 @@ test('a runtime that does not answer fails the run, and nothing is pruned or rem
   expect(node.events.map(({ message }) => message)).toEqual(['list images did not finish within 20000 ms']);
   expect([node.pruned, node.removed]).toEqual([[], []]);
 });
+
+test('a hung disk of pull records delays the next run by ten seconds at most', async () => {
+  const prune = () => new Promise<never>(() => undefined);
+  const node = aNode({ a: {} }, { history: { prune } });
+  await started(node);
+  const freed = node.gc.deleteUnusedImages(signal);
+  await node.clock.advance(20_000);
+  expect([await freed, node.removed]).toEqual([1024, ['a']]);
+});

@@ -4,6 +4,7 @@
 // Upstream: realImageGCManager, and StartGarbageCollection in pkg/kubelet/kubelet.go.
 import type { EventSink } from '../../api/ports/events.ts';
 import type { ImageReclaim } from '../../api/ports/reclaim.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
 import { raceAbort, untilAborted } from '../../base/abort/race-abort.ts';
 import type { Component } from '../../base/component.ts';
 import { Aborted, isAbortOf, KubeletError } from '../../base/errors.ts';
@@ -38,6 +39,7 @@ export interface ImageGcDeps extends Omit<DetectImagesDeps, 'images'>, Omit<Remo
 }
 
 const periodMs = 5 * 60_000;
+const pruneDeadlineMs = 10_000;
 
 /** One run, from its detection on. */
 interface Run {
@@ -233,7 +235,10 @@ export class ImageGc implements Component, ImageReclaim {
     }
     const beforeMs = Math.min(started.wallMs, clock.now() - (clock.monotonic() - started.monotonicMs));
     try {
-      await raceAbort(history.prune(present, beforeMs), signal);
+      // A hung disk must not keep images from being removed for eviction.
+      await withDeadline({ clock, ms: pruneDeadlineMs, signal, what: 'prune pull records' }, () =>
+        history.prune(present, beforeMs),
+      );
       this.#pruned = present;
     } catch (err) {
       if (!isAbortOf(err, signal)) log.error('Failed to prune image pulled records', { err });
