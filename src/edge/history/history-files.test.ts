@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { realClock } from '../../base/clock.ts';
+import { type Clock, realClock } from '../../base/clock.ts';
 import { HistoryDirectory } from './history-files.ts';
 
 let root: string;
@@ -31,6 +31,21 @@ test('creates directory and file for the kubelet’s user only', async () => {
   await files.remove('a');
   await files.remove('a');
   expect(await files.list()).toEqual([]);
+});
+
+test('a call that does not return occupies one thread only, until it does', async () => {
+  const timers: (() => void)[] = [];
+  const setTimer: Clock['setTimer'] = (_ms, fn) => {
+    timers.push(fn);
+    return { cancel: () => undefined };
+  };
+  const files = new HistoryDirectory(root, { ...realClock, setTimer });
+  const late = expect(files.append('a', bytes('one\n'))).rejects.toThrow('did not finish within 10000 ms');
+  // Before the disk can answer.
+  for (const fire of timers) fire();
+  await late;
+  await expect(files.list()).rejects.toThrow('the disk does not answer');
+  await expect.poll(() => files.list().catch(() => [])).toEqual([{ name: 'a', size: 4 }]);
 });
 
 test('neither writes nor reads through a link', async () => {

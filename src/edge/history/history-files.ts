@@ -1,13 +1,13 @@
 // The files of the history of ends, in one directory. Upstream has no counterpart.
 // Invariants: only the kubelet's user can read them (directory 0700, files 0600); links are not followed; an append that fails is
-// undone; every call has a deadline, since the directory may be on a hung file system. A record is not synced: it survives a kill of
-// the kubelet at once, a power loss after the kernel has written it back.
+// undone; every call has a deadline, and a hung file system is not accessed again before it has responded. A record is not synced:
+// it survives a kill of the kubelet at once, a power loss after the kernel has written it back.
 import { closeSync, constants, fstatSync, ftruncateSync } from 'node:fs';
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { KubeletError } from '../../base/errors.ts';
+import { isKind, KubeletError } from '../../base/errors.ts';
 import { isMissing } from '../files/pod-files.ts';
 import { openFile, openRegular, readInto, writeAll } from '../files/small-files.ts';
 import { hostError } from '../syscalls/syscalls-errors.ts';
@@ -18,6 +18,8 @@ const deadlineMs = 10_000;
 export class HistoryDirectory {
   readonly #directory: string;
   readonly #clock: Clock;
+  /** Calls that have not returned since their deadline. */
+  #unanswered = 0;
 
   constructor(directory: string, clock: Clock) {
     this.#directory = directory;
@@ -79,9 +81,24 @@ export class HistoryDirectory {
   async #call<T>(what: string, work: () => Promise<T>): Promise<T> {
     const clock = this.#clock;
     const described = `${what} history in ${this.#directory}`;
+    // Another call would occupy another of the few threads of Node's pool.
+    if (this.#unanswered > 0)
+      throw new KubeletError('unavailable', 'NoAnswer', `failed to ${described}: the disk does not answer`);
+    let isLate = false;
+    const observed = async (): Promise<T> => {
+      try {
+        return await work();
+      } finally {
+        if (isLate) this.#unanswered--;
+      }
+    };
     try {
-      return await withDeadline({ clock, ms: deadlineMs, what: described }, work);
+      return await withDeadline({ clock, ms: deadlineMs, what: described }, observed);
     } catch (err) {
+      if (isKind(err, 'timeout')) {
+        isLate = true;
+        this.#unanswered++;
+      }
       throw err instanceof KubeletError ? err : hostError(err, `failed to ${described}`);
     }
   }
