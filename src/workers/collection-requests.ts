@@ -20,17 +20,25 @@ export class CollectionRequests {
     return new Promise<void>((resolve, reject) => request.waiting.push({ resolve, reject }));
   }
 
-  /** Collects if that was requested. Only a cancelled run rejects; the next one collects again. */
+  /**
+   * Collects if that was requested. Only a cancelled run rejects; the next one collects again. A request that arrives meanwhile is
+   * left to the next run: its cause may allow more.
+   */
   async serve(uid: PodUid, collect: (cause: CollectionCause) => Promise<void>): Promise<void> {
     const request = this.#requests.get(uid);
     if (request === undefined) return;
+    this.#requests.delete(uid);
     try {
       await collect(request.cause);
-      this.settle(uid);
     } catch (err) {
-      if (isAbort(err)) throw err;
-      this.#take(uid, ({ reject }) => reject(err));
+      if (isAbort(err)) {
+        this.#restore(uid, request);
+        throw err;
+      }
+      for (const { reject } of request.waiting) reject(err);
+      return;
     }
+    for (const { resolve } of request.waiting) resolve();
   }
 
   settle(uid: PodUid): void {
@@ -39,6 +47,13 @@ export class CollectionRequests {
 
   rejectAll(reason: unknown): void {
     for (const uid of this.#requests.keys()) this.#take(uid, ({ reject }) => reject(reason));
+  }
+
+  #restore(uid: PodUid, request: Request): void {
+    const later = this.#requests.get(uid);
+    if (later?.cause === 'pressure') request.cause = later.cause;
+    request.waiting.push(...(later?.waiting ?? []));
+    this.#requests.set(uid, request);
   }
 
   #take(uid: PodUid, settle: (waiting: Request['waiting'][number]) => void): void {
