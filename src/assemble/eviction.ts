@@ -82,6 +82,6 @@ export function assembleEviction(input: EvictionInput, rooms: EvictionRooms): As
     components: [manager, ...(notifications === undefined ? [] : [notifications])],
     sources: { ...(notifications && { memoryNotifications: notifications }) },
     unfinished,
-    dryRun: new EvictionDryRun({ pods: active, load, pressure, settings }),
+    dryRun: new EvictionDryRun({ pods: active, load, pressure, settings, clock }),
   };
 }

@@ -9,6 +9,7 @@ import {
   aThreshold,
   aVolumeUsage,
 } from '../../test/builders/eviction.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { Pod } from '../api/k8s/types.ts';
 import type { NodeSignals, PodLoad } from '../api/ports/node-usage.ts';
 import type { Threshold } from './decide/thresholds.ts';
@@ -41,6 +42,7 @@ interface Node {
 
 function dryRun(node: Node) {
   let measurements = 0;
+  const clock = new FakeClock();
   const signals = { ...plenty, ...node.signals };
   const run = new EvictionDryRun({
     pods: { all: () => node.pods ?? [] },
@@ -53,6 +55,7 @@ function dryRun(node: Node) {
       pods: async () => new Map((node.loads ?? []).map((load) => [load.uid, load])),
     },
     pressure: new Pressure(),
+    clock,
     settings: {
       thresholds: node.thresholds ?? thresholds,
       transitionMs: 300_000,
@@ -62,7 +65,7 @@ function dryRun(node: Node) {
       separateDiskGc: true,
     },
   });
-  return { run, measurements: () => measurements };
+  return { clock, run, measurements: () => measurements };
 }
 
 const modest = aRequestingPod('modest', { memory: '2Gi' });
@@ -168,10 +171,13 @@ test('names the pods above a limit of local storage', async () => {
   ]);
 });
 
-test('concurrent callers share one measurement', async () => {
-  const { measurements, run } = dryRun({});
+test('callers share a measurement for two seconds', async () => {
+  const { clock, measurements, run } = dryRun({});
   await Promise.all([run.explain(), run.explain()]);
+  await clock.advance(1_999);
+  await run.explain();
   expect(measurements()).toBe(1);
+  await clock.advance(1);
   await run.explain();
   expect(measurements()).toBe(2);
 });

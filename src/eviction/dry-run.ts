@@ -5,6 +5,7 @@ import type { Pod } from '../api/k8s/types.ts';
 import { podRef, podUid } from '../api/pod/pod-ref.ts';
 import type { NodeLoadSource, NodeSignals, PodLoad } from '../api/ports/node-usage.ts';
 import type { PressureView } from '../api/ports/pressure.ts';
+import type { Clock } from '../base/clock.ts';
 import { computeLayout, type DiskLayout } from './decide/layout.ts';
 import { thresholdQuantity, thresholdsMet } from './decide/met.ts';
 import { type Observations, observe } from './decide/observe.ts';
@@ -18,7 +19,11 @@ interface DryRunDeps {
   readonly load: NodeLoadSource;
   readonly pressure: PressureView;
   readonly settings: EvictionSettings;
+  readonly clock: Pick<Clock, 'monotonic'>;
 }
+
+/** An explanation costs the runtime a measurement of all containers, and the read-only port has no authentication. */
+const sharedMs = 2_000;
 
 interface SignalEntry {
   readonly signal: Signal;
@@ -64,18 +69,23 @@ interface EvictionExplanation {
 
 export class EvictionDryRun {
   readonly #deps: DryRunDeps;
-  /** Shared by concurrent callers: it measures the disk usage of every pod. */
-  #inFlight: Promise<EvictionExplanation> | undefined;
+  /** Shared by callers while it is measured and shortly after. */
+  #latest: { readonly explanation: Promise<EvictionExplanation>; endedMs: number } | undefined;
 
   constructor(deps: DryRunDeps) {
     this.#deps = deps;
   }
 
   explain(): Promise<EvictionExplanation> {
-    this.#inFlight ??= this.#explain().finally(() => {
-      this.#inFlight = undefined;
+    const { clock } = this.#deps;
+    if (this.#latest !== undefined && clock.monotonic() - this.#latest.endedMs < sharedMs)
+      return this.#latest.explanation;
+    const explanation = this.#explain().finally(() => {
+      latest.endedMs = clock.monotonic();
     });
-    return this.#inFlight;
+    const latest = { explanation, endedMs: Number.POSITIVE_INFINITY };
+    this.#latest = latest;
+    return explanation;
   }
 
   async #explain(): Promise<EvictionExplanation> {

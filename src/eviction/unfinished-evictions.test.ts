@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { aPod } from '../../test/builders/builders.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { Pod } from '../api/k8s/types.ts';
-import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
+import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
 import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
@@ -132,4 +132,7 @@ test('a full or hung disk does not keep a pod from being evicted', async () => {
   const added = hung.evictions.add(uid, kill);
   await hung.clock.advance(1_000);
   await expect(added).resolves.toBeUndefined();
+  const many = Promise.all(Array.from({ length: 50 }, (_, i) => hung.evictions.add(asPodUid(`u${i}`), kill)));
+  await hung.clock.advance(2_000);
+  await expect(many).resolves.toHaveLength(50);
 });

@@ -44,6 +44,8 @@ export class UnfinishedEvictions implements Component {
   /** Read from disk and not requested yet. */
   readonly #toResume = new Set<PodUid>();
   #written: Promise<void> = Promise.resolve();
+  /** The write that has not begun. */
+  #next: Promise<void> | undefined;
 
   constructor(deps: UnfinishedEvictionsDeps) {
     this.#deps = deps;
@@ -113,21 +115,23 @@ export class UnfinishedEvictions implements Component {
     }
   }
 
-  async #write(): Promise<void> {
+  /** A write that has not begun covers every change until then: a hung disk delays many evictions no longer than one. */
+  #write(): Promise<void> {
+    this.#next ??= this.#written.then(() => this.#writeNow());
+    this.#written = this.#next;
+    return this.#next;
+  }
+
+  async #writeNow(): Promise<void> {
     const { clock, files, log, path } = this.#deps;
-    const before = this.#written;
-    const write = async (): Promise<void> => {
-      await before;
-      try {
-        await withDeadline({ clock, ms: writeDeadlineMs, what: `writing ${path}` }, () =>
-          files.write(path, `${JSON.stringify(Object.fromEntries(this.#evictions))}\n`),
-        );
-      } catch (err) {
-        log.error('Failed to write the evictions in progress', { path, err });
-      }
-    };
-    this.#written = write();
-    await this.#written;
+    this.#next = undefined;
+    try {
+      await withDeadline({ clock, ms: writeDeadlineMs, what: `writing ${path}` }, () =>
+        files.write(path, `${JSON.stringify(Object.fromEntries(this.#evictions))}\n`),
+      );
+    } catch (err) {
+      log.error('Failed to write the evictions in progress', { path, err });
+    }
   }
 }
 
