@@ -198,6 +198,8 @@ export class EndHistory implements Component {
   }
 
   async #write(end: NotedEnd, signal: AbortSignal): Promise<void> {
+    // After a restart all exited containers are noted again: their logs are not read.
+    if (this.#deps.recorded.has(end.id)) return;
     // The log first, beside other records: it is gone soon if the pod is being removed. Records are written in order.
     const reading = this.#lastLines(end, signal);
     const writing = this.#lastWrite.then(async () => this.#append(end, await reading, signal));

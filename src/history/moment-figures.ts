@@ -1,14 +1,14 @@
 // The figures of the node and a pod at the moment of an end: memory, pressure, disk, processes. Upstream has no counterpart.
 // Invariant: never fails; a figure that cannot be read, or not in time, is omitted.
 import type { PodUid } from '../api/pod/pod-ref.ts';
-import type { CgroupUsage } from '../api/ports/cgroup-usage.ts';
+import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Figures } from './end-record.ts';
 
 interface MomentFiguresDeps {
   /** Undefined on a machine without cgroups. */
-  readonly cgroups: { usage(path: string): CgroupUsage | undefined } | undefined;
+  readonly cgroups: Pick<CgroupReader, 'memory' | 'usage'> | undefined;
   /** Where the cgroup of a pod may be, by QoS class. */
   readonly podPaths: (uid: PodUid) => readonly string[];
   readonly tasks: () => { readonly max: number | undefined; readonly current: number | undefined };
@@ -55,7 +55,7 @@ export class MomentFigures {
   #pod(uid: PodUid): Figures {
     const { cgroups, podPaths } = this.#deps;
     for (const path of cgroups === undefined ? [] : podPaths(uid)) {
-      const memory = attempt(() => cgroups?.usage(path)?.memory);
+      const memory = attempt(() => cgroups?.memory(path));
       if (memory !== undefined) return { podMemoryWorkingSetBytes: memory.workingSetBytes };
     }
     return {};
