@@ -3,7 +3,7 @@
 # make test      everything, with integration tests on a real containerd; root needed
 # make build     build the kubelet command, bin/kubelet
 # make test-runtimes  the integration tests on containerd 1.7 and 2, unpacked from newer Debian suites
-# make bench     measure pod starts, log followers and scrapes
+# make bench     measure pod starts, log followers, scrapes and eviction
 # make generate  rewrite every generated file
 # make kubernetes-types RELEASE=v1.37.0 SOURCES=dir  follow another release of the Kubernetes API
 # make fix       format the code
@@ -94,6 +94,7 @@ bench: build
 	@$(script) bench/cluster-pod-start.ts
 	@$(script) bench/log-followers.ts
 	@$(script) bench/scrape.ts
+	@$(script) bench/eviction.ts
 
 fix: setup
 	@$(bin)/biome check --write .

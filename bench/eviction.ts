@@ -163,8 +163,7 @@ function contenders(): readonly Contender[] {
 async function measureEvictions(rig: Rig, cluster: Cluster, plan: Plan): Promise<readonly Contender[]> {
   const all = contenders();
   for (let i = 0; i < plan.evictions; i++)
-    for (const [at, each] of all.entries())
-      await evictOnce(rig, cluster, plan, each, `eater-${i}-${at}`);
+    for (const [at, each] of all.entries()) await evictOnce(rig, cluster, plan, each, `eater-${i}-${at}`);
   return all;
 }
 
