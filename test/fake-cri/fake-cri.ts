@@ -198,6 +198,11 @@ export class FakeCri implements CriRuntime, CriImages {
     return named ?? this.#state.container(idOrName, (text) => `fake runtime has no container "${text}"`);
   }
 
+  /** In the order of their creation, also those that have exited. */
+  containers(): readonly Readonly<FakeContainer>[] {
+    return [...this.#state.containers.values()];
+  }
+
   /** Ends every process, so that no timer stays pending. */
   close(): void {
     for (const container of this.#state.containers.values()) this.#containers.kill(container);

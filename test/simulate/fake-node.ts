@@ -128,6 +128,8 @@ export class FakeNode {
   capacity = { cpus: 2, memoryBytes: 8_000_000_000n };
   /** Space on every file system of the node. */
   space: FileSystemSpace = fakeSpace;
+  /** The space at the time of a measurement; a test may compute it. */
+  measureSpace = (): FileSystemSpace => this.space;
   /** Makes reading the manifest directory fail. */
   manifestsUnreadable = false;
   readonly #manifests = new Map<string, Manifest>();
@@ -439,8 +441,8 @@ export class FakeNode {
           ...this.statsEdge,
           host: {
             ...this.statsEdge.host,
-            space: async () => this.space,
-            room: async () => ({ ...this.space, device: '1' }),
+            space: async () => this.measureSpace(),
+            room: async () => ({ ...this.measureSpace(), device: '1' }),
           },
         }),
       },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PodCondition, PodStatus } from '../../api/k8s/types.ts';
+import type { ContainerState, ContainerStatus, PodCondition, PodStatus } from '../../api/k8s/types.ts';
 import {
   laterMs,
   laterText,
@@ -31,6 +31,20 @@ describe('mergePodStatus', () => {
       reason: 'Evicted',
       message: 'low on memory',
     });
+  });
+
+  test('holds it back while the status shows a running container, although none was observed any more', () => {
+    const status = (state: ContainerState): ContainerStatus[] => [
+      { name: 'c', image: 'i', imageID: '', ready: false, restartCount: 0, state },
+    ];
+    const disruption = { type: 'DisruptionTarget', status: 'True', lastTransitionTime: startText };
+    for (const field of ['containerStatuses', 'initContainerStatuses']) {
+      const stale = { ...failed, conditions: [disruption], [field]: status({ running: {} }) };
+      const merged = merge({ phase: 'Running' }, stale);
+      expect([merged.phase, merged.reason, merged.conditions]).toEqual(['Running', undefined, undefined]);
+      const ended = { ...failed, [field]: status({ terminated: { exitCode: 1 } }) };
+      expect(merge({ phase: 'Running' }, ended).phase).toBe('Failed');
+    }
   });
 
   test('never reverts a terminal phase that was sent', () => {

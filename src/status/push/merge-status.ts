@@ -29,8 +29,11 @@ export function couldHaveRunningContainers(
   return lifecycle?.state === 'syncing';
 }
 
-export function mergePodStatus(input: MergeInput): PodStatus {
-  const { api, status } = input;
+export function mergePodStatus(given: MergeInput): PodStatus {
+  const { api, status } = given;
+  // The status may be older than the observation that nothing runs any more; the next one follows at once.
+  const couldRun = given.couldHaveRunningContainers || showsRunning(status);
+  const input = { ...given, couldHaveRunningContainers: couldRun };
   const becomesTerminal = !isTerminalPhase(api.phase) && isTerminalPhase(status.phase);
   const isHeld = becomesTerminal && input.couldHaveRunningContainers;
   const { phase, reason, message } = isHeld ? api : status;
@@ -43,6 +46,10 @@ export function mergePodStatus(input: MergeInput): PodStatus {
     ...foreignFields(api),
   });
   return normalizeStatus(input.pod, merged.conditions?.length === 0 ? withoutConditions(merged) : merged);
+}
+
+function showsRunning({ containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
+  return [...initContainerStatuses, ...containerStatuses].some(({ state }) => state?.running !== undefined);
 }
 
 /** Fields of the API that the kubelet does not generate, even unknown ones of a later API server: a patch must not remove them. */
