@@ -24,6 +24,8 @@ export class PodMounts {
   pod: Pod;
   readonly #lifetime = new AbortController();
   readonly #attempts = new Map<string, Promise<void>>();
+  /** Operations on the host in flight: they may outlive the attempt that was aborted. */
+  readonly #operations = new Set<Promise<unknown>>();
   /** Wall clock, of the attempt in flight. */
   readonly #startedAtMs = new Map<string, number>();
   readonly #failures = new Map<string, Failure>();
@@ -63,6 +65,17 @@ export class PodMounts {
     });
     this.#attempts.set(volume, attempt);
     return attempt;
+  }
+
+  /** Runs an operation on the host that close() waits for, although the attempt no longer does. */
+  async operate<T>(run: () => Promise<T>): Promise<T> {
+    const operation = run();
+    this.#operations.add(operation);
+    try {
+      return await operation;
+    } finally {
+      this.#operations.delete(operation);
+    }
   }
 
   resolved(spec: VolumeSpec): void {
@@ -111,11 +124,14 @@ export class PodMounts {
     return [...mounting, ...failed];
   }
 
-  /** Aborts the attempts in flight. Resolves when they have ended, at the latest after graceMs. */
+  /**
+   * Aborts the attempts in flight. Resolves when they and their operations have ended, at the latest after graceMs: a mount that
+   * completes after its volume was torn down would stay.
+   */
   async close(graceMs: number): Promise<void> {
     this.#lifetime.abort(new Aborted('the volumes of the pod are being unmounted'));
     this.#retry?.cancel();
-    const attempts = [...this.#attempts.values()];
+    const attempts = [...this.#attempts.values(), ...this.#operations];
     if (attempts.length === 0) return;
     const settled = new AbortController();
     const grace = this.#clock.sleep(graceMs, settled.signal).catch(() => undefined);

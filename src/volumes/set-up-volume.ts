@@ -60,7 +60,7 @@ export class VolumeSetUp {
       spec = await withDeadline(deadline, (within) => resolveVolume(objects, pod, volume, within));
       mounts.resolved(spec);
       await this.#check(pod, spec, signal);
-      return await this.#setUp(pod, spec, signal);
+      return await this.#setUp(mounts, spec);
     } catch (err) {
       if (signal.aborted) throw err;
       const failure = spec === undefined ? unresolvedFailure(volume.name, err) : setUpFailure(spec, err);
@@ -70,9 +70,9 @@ export class VolumeSetUp {
 
   /** Brings the content of a mounted volume up to date. Rejects as mount() does; the content then stays as it was. */
   async update(mounts: PodMounts, { spec }: MountedVolume): Promise<void> {
-    const { pod, signal } = mounts;
+    const { signal } = mounts;
     try {
-      await this.#setUp(pod, spec, signal);
+      await this.#setUp(mounts, spec);
       mounts.succeeded(spec.name);
     } catch (err) {
       if (signal.aborted) throw err;
@@ -88,8 +88,9 @@ export class VolumeSetUp {
     });
   }
 
-  async #setUp(pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<MountedVolume> {
+  async #setUp(own: PodMounts, spec: VolumeSpec): Promise<MountedVolume> {
     const { mounts, operations } = this.#deps;
+    const { pod, signal } = own;
     const { clock, layout, locks, plugins } = operations;
     const plugin = plugins.find((each) => each.canServe(spec));
     if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
@@ -104,7 +105,9 @@ export class VolumeSetUp {
     const done = await withDeadline({ clock, ms: plugin.deadlineMs, signal, what }, (within) =>
       locks.run(plugin.deviceKey(spec), within, () =>
         observeOperation(operations, operation, () =>
-          spec.isBlock ? setUpDevice(operations, plugin, request, within) : plugin.setUp(request, within),
+          own.operate(() =>
+            spec.isBlock ? setUpDevice(operations, plugin, request, within) : plugin.setUp(request, within),
+          ),
         ),
       ),
     ).catch(async (err: unknown) => await this.#keep(plugin, request, err));

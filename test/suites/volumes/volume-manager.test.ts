@@ -471,6 +471,24 @@ describe('tear-down', () => {
     expect(host.mounts).toEqual([]);
   });
 
+  test('waits for a mount in flight, which would outlive the tear-down, but not for one that hangs', async () => {
+    const pod = podWith({ emptyDir: { medium: 'Memory' } });
+    const unmountDuring = async (mount: Promise<void>): Promise<number> => {
+      host.injectFault('mountTmpfs', () => mount);
+      const mounting = volumes.manager.mount(pod, signal).catch(() => undefined);
+      await clock.advance(100);
+      const startedMs = clock.now();
+      await clock.until(volumes.manager.unmount(asPodUid('uid-p'), signal), 60_000);
+      await mounting;
+      return clock.now() - startedMs;
+    };
+    expect(await unmountDuring(clock.sleep(2_000))).toBeGreaterThan(1_500);
+    expect(host.calls).toContain(`mountTmpfs ${pods}/uid-p/volumes/kubernetes.io~empty-dir/v`);
+    await clock.advance(60_000);
+    expect(host.mounts).toEqual([]);
+    expect(await unmountDuring(new Promise(() => undefined))).toBeLessThan(6_000);
+  });
+
   test('finds and unmounts the volumes of an earlier kubelet on disk', async () => {
     objects.putSecret('s', { k: 'v' });
     await tried(podWith({ secret: { secretName: 's' } }));
