@@ -126,7 +126,10 @@ describeOnRig('rig', () => {
     holder.kill('SIGKILL');
     await ended;
     const left = await findLeftovers(workspace, traces);
-    expect(new Set(left.map((line) => line.split(' ')[0]))).toEqual(kinds);
+    const ofLeft = left.map((line) => line.split(' ')[0] ?? '');
+    // Where the machine has no loop devices, the small file system is a tmpfs.
+    expect(new Set(ofLeft.filter((kind) => kind !== 'loop'))).toEqual(kinds);
+    expect(left).toContain(`mount ${workspace.dir}/node-fs`);
     await Promise.all([sweepDeadRigs(), sweepDeadRigs()]);
     expect(await findLeftovers(workspace, traces)).toEqual([]);
     expect((await living.cri.status({})).status?.conditions.every((one) => one.status)).toBe(true);

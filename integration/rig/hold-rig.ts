@@ -3,7 +3,7 @@
 import { startRig } from './rig.ts';
 import { runPod } from './run-pod.ts';
 
-const rig = await startRig();
+const rig = await startRig({ nodeFs: { bytes: 16 * 1024 ** 2, inodes: 256 } });
 await runPod(rig, 'held', { hostPort: Number(process.argv[2]) });
 console.log(JSON.stringify(rig.workspace));
 setInterval(() => undefined, 60_000);

@@ -17,6 +17,8 @@ export interface KubeletOptions {
   /** Distinguishes several kubelets on one rig. */
   readonly name?: string;
   readonly nodeName?: string;
+  /** Where the root directory and the pod logs are; by default with the other files of the kubelet. */
+  readonly dataDir?: string;
   readonly verbosity?: number;
   /** Outlives the rig if it is outside of its workspace. */
   readonly manifestDir?: string;
@@ -83,11 +85,12 @@ export class Kubelet {
     this.#options = options;
     this.nodeName = options.nodeName ?? `${workspace.name}-${name}`;
     this.dir = join(workspace.dir, name);
-    this.rootDir = join(this.dir, 'root');
+    const dataDir = options.dataDir ?? this.dir;
+    this.rootDir = join(dataDir, 'root');
     this.certDir = join(this.dir, 'pki');
     // Below a directory without other changes, as on a node, since the kubelet watches the parent directory too.
     this.manifestDir = options.manifestDir ?? join(this.dir, 'etc', 'manifests');
-    this.podLogsDir = join(this.dir, 'pod-logs');
+    this.podLogsDir = join(dataDir, 'pod-logs');
     this.log = new LogFile(join(this.dir, 'kubelet.log'));
   }
 
@@ -130,7 +133,7 @@ export class Kubelet {
   /** Starts the command, also again after an exit with the same directories. Resolves when it responds on its ports. */
   async start(options: { readonly untilReady?: boolean } = {}): Promise<void> {
     if (this.running) throw new Error('the kubelet is already running');
-    for (const dir of [this.rootDir, this.manifestDir, this.podLogsDir]) mkdirSync(dir, { recursive: true });
+    for (const dir of [this.dir, this.rootDir, this.manifestDir, this.podLogsDir]) mkdirSync(dir, { recursive: true });
     const flags = [
       `--config=${await this.#writeConfig()}`,
       `--root-dir=${this.rootDir}`,

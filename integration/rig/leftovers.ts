@@ -6,7 +6,7 @@ import { cgroupFolders, idleCgroups, processesIn, removeCgroups } from './cgroup
 import { containerdPaths } from './containerd.ts';
 import { firewallRules, idleSharedChains, removeFirewallRules, removeSharedChains } from './firewall.ts';
 import { restoreKernelValues } from './kernel-values.ts';
-import { mountsBelow, unmountBelow } from './mounts.ts';
+import { detachLoopDevices, loopDevicesOf, mountsBelow, unmountBelow } from './mounts.ts';
 import {
   cgroupsOf,
   commandLine,
@@ -108,6 +108,7 @@ export async function findLeftovers(workspace: RigWorkspace, traces: Traces): Pr
     ({ pid }) => `process ${pid}: ${commandLine(pid).join(' ')}`,
   );
   found.push(...mountsBelow(workspace.dir).map((path) => `mount ${path}`));
+  found.push(...loopDevicesOf(workspace.dir).map((device) => `loop ${device}`));
   if (existsSync(join('/sys/class/net', workspace.name))) found.push(`bridge ${workspace.name}`);
   found.push(...traces.cgroups.flatMap(cgroupFolders).map((folder) => `cgroup ${folder}`));
   found.push(...(await firewallRules(workspace.name)).map((rule) => `iptables rule ${rule}`));
@@ -174,6 +175,7 @@ export async function clearWorkspace(workspace: RigWorkspace): Promise<Traces> {
   const mounts = mountsBelow(workspace.dir);
   // Deleting through a mount would delete the mounted files.
   if (mounts.length > 0) throw new Error(`still mounted: ${mounts.join(', ')}`);
+  await detachLoopDevices(workspace.dir);
   await removeAllCgroups(traces);
   if (existsSync(join('/sys/class/net', workspace.name))) await run('ip', ['link', 'delete', workspace.name]);
   await removeFirewallRules(workspace.name);

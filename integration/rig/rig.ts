@@ -9,18 +9,21 @@ import { busyboxImage, pauseImage, rigArchive } from './images.ts';
 import { saveKernelValues } from './kernel-values.ts';
 import { Kubelet, type KubeletOptions } from './kubelet.ts';
 import { clearWorkspace, findLeftovers, findTraces, sweepDeadRigs, type Traces } from './leftovers.ts';
+import { mountSmall, type SmallFileSystem } from './mounts.ts';
 import { rigUnavailableReason } from './prerequisites.ts';
 import { Registry } from './registry.ts';
 import { slowness, waitFor } from './wait.ts';
 import { claimWorkspace, type RigWorkspace } from './workspace.ts';
 
-interface RigOptions {
+export interface RigOptions {
   /** Whether pods can connect to other machines; adds iptables rules for each pod. */
   readonly masquerade?: boolean;
   /** Without the rig's own registry, pulls go to the registries of the image names. */
   readonly registry?: boolean;
   /** The size of a file system of its own for images and writable layers; by default they are on that of the workspace. */
   readonly imageFsBytes?: number;
+  /** A file system of its own for the root directories and pod logs of the kubelets. */
+  readonly nodeFs?: SmallFileSystem;
   /** A workspace of the caller; by default the rig claims one. */
   readonly workspace?: RigWorkspace;
 }
@@ -63,9 +66,15 @@ export class Rig {
     return `/${this.workspace.name}`;
   }
 
+  /** The mount point of the option `nodeFs`. */
+  get nodeFsDir(): string {
+    return join(this.workspace.dir, 'node-fs');
+  }
+
   async start(): Promise<void> {
     saveKernelValues();
     const archive = await rigArchive();
+    if (this.#options.nodeFs !== undefined) await mountSmall(this.nodeFsDir, this.#options.nodeFs);
     await this.containerd.prepare();
     const startMs = performance.now();
     await this.containerd.start();
@@ -121,7 +130,8 @@ export class Rig {
 
   /** A kubelet on this rig that is not started yet. */
   newKubelet(options: KubeletOptions = {}): Kubelet {
-    const kubelet = new Kubelet(this.workspace, this.containerd.paths.socket, options);
+    const dataDir = this.#options.nodeFs === undefined ? {} : { dataDir: this.nodeFsDir };
+    const kubelet = new Kubelet(this.workspace, this.containerd.paths.socket, { ...dataDir, ...options });
     this.#kubelets.push(kubelet);
     return kubelet;
   }

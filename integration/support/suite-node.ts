@@ -2,7 +2,7 @@
 // to.
 import { afterAll, afterEach, beforeAll, beforeEach, onTestFailed } from 'vitest';
 import type { Kubelet, KubeletOptions } from '../rig/kubelet.ts';
-import { type Rig, startRig } from '../rig/rig.ts';
+import { type Rig, type RigOptions, startRig } from '../rig/rig.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { TestPods } from './test-pods.ts';
 
@@ -45,12 +45,13 @@ export function useNode(
 export function useClusterNode(
   onStarted: (node: ClusterNode) => void,
   optionsOf: (cluster: Cluster) => KubeletOptions = () => ({}),
+  rigOptions: RigOptions = {},
 ): void {
   let rig: Rig;
   let cluster: Cluster;
   let kubelet: Kubelet;
   beforeAll(async () => {
-    rig = await startRig();
+    rig = await startRig(rigOptions);
     cluster = await startCluster(rig, nodeName);
     const flags = [`--kubeconfig=${cluster.kubeconfig}`];
     kubelet = await rig.kubelet({ nodeName, flags, ...optionsOf(cluster) });
