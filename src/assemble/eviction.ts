@@ -67,7 +67,7 @@ export function assembleEviction(input: EvictionInput, rooms: EvictionRooms): As
       deleteUnusedImages: (signal) => images.deleteUnusedImages(signal),
       deleteUnusedContainers: (signal) => containers.deleteUnusedContainers(signal),
     },
-    evictor: new PodEvictor({ kills, unfinished, lifecycles, events, metrics, clock, log }),
+    evictor: new PodEvictor({ kills, unfinished, lifecycles, containers, events, metrics, clock, log }),
     pressure,
     wakeUps: {
       runtimeAnswered: pleg.answered,

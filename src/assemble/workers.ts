@@ -100,6 +100,7 @@ export function assembleWorkers(
   });
   const collector = new ContainerCollector({
     workers,
+    observed,
     links: runtime,
     pleg,
     events,

@@ -6,6 +6,7 @@ import type { Pod } from '../api/k8s/types.ts';
 import { type PodUid, podRef, podUid } from '../api/pod/pod-ref.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
+import type { ContainerReclaim } from '../api/ports/reclaim.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
 import { isAbortOf } from '../base/errors.ts';
@@ -24,6 +25,8 @@ interface Eviction {
   /** The label of the metric. */
   readonly signal: string;
   readonly kill: PodKill & { readonly graceSeconds: number };
+  /** Its containers and logs have to go as well. */
+  readonly freesDisk: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -34,6 +37,7 @@ interface PodEvictorDeps {
   };
   readonly unfinished: { add(uid: PodUid, kill: PodKill): Promise<void> };
   readonly lifecycles: LifecycleView;
+  readonly containers: Pick<ContainerReclaim, 'deleteEvicted'>;
   readonly events: Pick<EventSink, 'pod'>;
   readonly metrics: { evicted(signal: string): void };
   readonly clock: Clock;
@@ -43,6 +47,8 @@ interface PodEvictorDeps {
 const reason = 'Evicted';
 const minKillWaitMs = 10_000;
 const cleanUpMs = 30_000;
+/** They stay until the API server, which may be unreachable, has their exits. */
+const freeDiskMs = 10_000;
 
 export class PodEvictor {
   readonly #deps: PodEvictorDeps;
@@ -68,8 +74,28 @@ export class PodEvictor {
     const { clock, lifecycles, log } = this.#deps;
     const uids = evictions.map(({ pod }) => podUid(pod));
     await Promise.all(evictions.map((eviction) => this.#kill(eviction, signal)));
-    if (await untilCleaned(uids, { lifecycles, clock, ms: cleanUpMs, signal })) return;
+    const isCleaned = await untilCleaned(uids, { lifecycles, clock, ms: cleanUpMs, signal });
+    if (isCleaned) return await this.#freeDisk(evictions, signal);
     log.error('Evicted pods were not cleaned up in time', { pods: evictions.map(({ pod }) => podRef(pod)) });
+  }
+
+  /**
+   * differs from upstream: writable layers and logs go before the figures are read again. Upstream's next garbage collection is up to
+   * a minute away, and until then every pass finds the disk as full as before and evicts another pod.
+   */
+  async #freeDisk(evictions: readonly Eviction[], signal: AbortSignal): Promise<void> {
+    const { clock, containers, log } = this.#deps;
+    const pods = evictions.filter(({ freesDisk }) => freesDisk).map(({ pod }) => pod);
+    if (pods.length === 0) return;
+    const what = 'the removal of the containers of evicted pods';
+    try {
+      await withDeadline({ clock, ms: freeDiskMs, signal, what }, (inner) =>
+        containers.deleteEvicted(new Set(pods.map(podUid)), inner),
+      );
+    } catch (err) {
+      if (isAbortOf(err, signal)) throw err;
+      log.error('Failed to remove the containers of evicted pods in time', { pods: pods.map(podRef), err });
+    }
   }
 
   async #kill({ annotations, kill, pod, signal: name }: Eviction, signal: AbortSignal): Promise<void> {
@@ -117,6 +143,7 @@ export function pressureEviction(input: PressureEvictionInput): Eviction {
     pod,
     signal,
     annotations,
+    freesDisk: resource === 'ephemeral-storage' || resource === 'inodes',
     kill: {
       reason,
       message,
@@ -145,6 +172,7 @@ export function storageEviction(pod: Pod, exceeded: ExceededLimit): Eviction {
   return {
     pod,
     signal,
+    freesDisk: true,
     kill: {
       reason,
       message,

@@ -168,6 +168,7 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       kills,
       unfinished: { add: async (uid) => void records.push(uid) },
       lifecycles: { get: (uid) => lifecycles.get(uid), changed },
+      containers: { deleteEvicted: async (uids) => void log.push(`free ${[...uids].join(',')}`) },
       events,
       metrics: counts,
       clock,

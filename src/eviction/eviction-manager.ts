@@ -37,7 +37,7 @@ interface EvictionDeps {
   /** Active pods with their allocated resources. */
   readonly pods: { all(): readonly Pod[] };
   readonly load: NodeLoadSource;
-  readonly reclaim: ImageReclaim & ContainerReclaim;
+  readonly reclaim: ImageReclaim & Pick<ContainerReclaim, 'deleteUnusedContainers'>;
   readonly evictor: PodEvictor;
   readonly pressure: Pressure;
   readonly wakeUps: {

@@ -15,9 +15,10 @@ import type { Logger } from '../base/log/log.ts';
 
 interface CollectorDeps {
   readonly workers: {
-    /** Asks the workers of all pods that have garbage. The promises settle when each has collected. */
-    collectGarbage(cause: CollectionCause): ReadonlyMap<PodUid, Promise<void>>;
+    /** Asks the workers of all pods, or of `only` these, that have garbage. The promises settle when each has collected. */
+    collectGarbage(cause: CollectionCause, only?: ReadonlySet<PodUid>): ReadonlyMap<PodUid, Promise<void>>;
   };
+  readonly observed: { get(uid: PodUid): unknown };
   readonly links: { removeDeadLinks(signal: AbortSignal): Promise<void> };
   readonly pleg: { health(): { readonly failure: string | undefined } };
   readonly events: Pick<EventSink, 'node'>;
@@ -33,6 +34,9 @@ const firstAfterMs = 5_000;
 
 /** A worker that stops its pod or pulls an image takes longer; it collects afterwards. */
 const workerMs = 30_000;
+
+/** The API server stores the exits of an evicted pod some moments after its end. */
+const evictedPollMs = 100;
 
 export class ContainerCollector implements Component, ContainerReclaim {
   readonly name = 'container-collector';
@@ -63,6 +67,15 @@ export class ContainerCollector implements Component, ContainerReclaim {
     await this.#collect('pressure', signal);
   }
 
+  async deleteEvicted(pods: ReadonlySet<PodUid>, signal: AbortSignal): Promise<void> {
+    const { clock, observed, workers } = this.#deps;
+    for (;;) {
+      await this.#settle(workers.collectGarbage('pass', pods), signal);
+      if (![...pods].some((uid) => observed.get(uid) !== undefined)) return;
+      await clock.sleep(evictedPollMs, signal);
+    }
+  }
+
   async #drain(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
     this.#queue.abortAll(new Aborted('the kubelet stops'));
@@ -84,12 +97,17 @@ export class ContainerCollector implements Component, ContainerReclaim {
   }
 
   async #collect(cause: CollectionCause, signal: AbortSignal): Promise<void> {
-    const { clock, links, log, pleg, workers } = this.#deps;
+    const { links, pleg, workers } = this.#deps;
     const { failure } = pleg.health();
     if (failure !== undefined) throw new KubeletError('unavailable', 'RuntimeUnavailable', failure);
-    const requested = [...workers.collectGarbage(cause)];
+    await this.#settle(workers.collectGarbage(cause), signal);
+    await links.removeDeadLinks(signal);
+  }
+
+  async #settle(requested: ReadonlyMap<PodUid, Promise<void>>, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
     await Promise.all(
-      requested.map(async ([podUID, done]) => {
+      [...requested].map(async ([podUID, done]) => {
         const what = 'collect the garbage of a pod';
         try {
           await withDeadline({ clock, ms: workerMs, signal, what }, async () => await done);
@@ -99,6 +117,5 @@ export class ContainerCollector implements Component, ContainerReclaim {
         }
       }),
     );
-    await links.removeDeadLinks(signal);
   }
 }

@@ -96,12 +96,12 @@ export class PodWorkers implements Component {
     return this.#leftovers.has(uid);
   }
 
-  /** Has the workers of all pods with garbage remove it, beside their regular syncs. Settles per pod. */
-  collectGarbage(cause: CollectionCause): ReadonlyMap<PodUid, Promise<void>> {
+  /** Has the workers of all pods with garbage, or of `only` those, remove it, beside their regular syncs. Settles per pod. */
+  collectGarbage(cause: CollectionCause, only?: ReadonlySet<PodUid>): ReadonlyMap<PodUid, Promise<void>> {
     const { pleg, runtime } = this.#deps;
     const pods = runtime
       .podsWithGarbage(this.#steps.garbage.scopeOf(cause))
-      .filter((uid) => pleg.isInspected(uid));
+      .filter((uid) => pleg.isInspected(uid) && only?.has(uid) !== false);
     const requested = new Map(pods.map((uid) => [uid, this.#collections.add(uid, cause)]));
     for (const uid of pods) this.poke(uid);
     return requested;
