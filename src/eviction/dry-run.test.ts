@@ -63,6 +63,7 @@ function dryRun(node: Node) {
       memorySource: 'WorkingSet',
       storageLimits: true,
       separateDiskGc: true,
+      skipPodLevelResources: false,
     },
   });
   return { clock, run, measurements: () => measurements };

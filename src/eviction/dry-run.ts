@@ -99,7 +99,7 @@ export class EvictionDryRun {
     const met = thresholdsMet(thresholds, observations, false);
     const all = pods.all();
     const order = orders(thresholds, layout).map(({ of, resource, signals: names }): OrderEntry => {
-      const ranked = rankPods(of, layout, all, loads);
+      const ranked = rankPods(of, layout, all, loads, settings);
       return { resource, signals: names, pods: ranked.map(orderedPod) };
     });
     return {

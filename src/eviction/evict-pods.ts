@@ -129,7 +129,7 @@ interface PressureEvictionInput {
   /** All thresholds acted on. */
   readonly acting: readonly Threshold[];
   readonly observations: Observations;
-  readonly settings: { readonly maxPodGraceSeconds: number };
+  readonly settings: { readonly maxPodGraceSeconds: number; readonly skipPodLevelResources: boolean };
 }
 
 export function pressureEviction(input: PressureEvictionInput): Eviction {
@@ -137,7 +137,15 @@ export function pressureEviction(input: PressureEvictionInput): Eviction {
   const { load, pod } = victim;
   const { signal } = threshold;
   const resource = resourceOf(signal);
-  const { annotations, message } = evictionMessage({ resource, pod, load, thresholds, observations });
+  const { maxPodGraceSeconds, skipPodLevelResources } = settings;
+  const { annotations, message } = evictionMessage({
+    resource,
+    pod,
+    load,
+    thresholds,
+    observations,
+    skipPodLevelResources,
+  });
   const observed = observations.get(signal);
   return {
     pod,
@@ -147,7 +155,7 @@ export function pressureEviction(input: PressureEvictionInput): Eviction {
     kill: {
       reason,
       message,
-      graceSeconds: evictionGraceSeconds(threshold, pod, settings.maxPodGraceSeconds),
+      graceSeconds: evictionGraceSeconds(threshold, pod, maxPodGraceSeconds),
       condition: { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message },
       evicted: true,
       evidence: {

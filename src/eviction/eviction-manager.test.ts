@@ -184,6 +184,7 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       memorySource: 'WorkingSet',
       storageLimits: true,
       separateDiskGc: true,
+      skipPodLevelResources: false,
       ...settings,
     },
     clock,
@@ -287,6 +288,21 @@ describe('memory pressure', () => {
     await env.clock.advance(20_001);
     expect(env.pressure.conditions()).toEqual([]);
   });
+
+  const requests = { resources: { requests: { memory: '10Gi' } } };
+  for (const [skipPodLevelResources, victim] of [
+    [false, 'none'],
+    [true, 'requesting'],
+  ] as const)
+    test(`pod-level requests ${skipPodLevelResources ? 'are ignored without' : 'count with'} their gate`, async () => {
+      await using env = node(hard, { skipPodLevelResources });
+      env.run('requesting', { memory: '3Gi' }, requests);
+      env.run('none', { memory: '2Gi' });
+      env.free.memory = amount('1Mi');
+      await env.start();
+      await env.clock.advance(killMs);
+      expect(env.log[1]).toBe(`Evicted ${victim}`);
+    });
 
   test('is measured by MemAvailable if that is the source', async () => {
     await using env = node(hard, { memorySource: 'MemAvailable' });

@@ -261,7 +261,7 @@ export class EvictionManager implements Component {
     const { clock, evictor, load, pods, report, settings } = this.#deps;
     const disk = reclaimsDisk(first);
     const loads = await load.pods({ disk }, signal);
-    const ranked = rankPods(first.signal, layout, pods.all(), loads);
+    const ranked = rankPods(first.signal, layout, pods.all(), loads, settings);
     for (const { signal: name } of acting) {
       const atMs = observations.get(name)?.atMs ?? 0;
       if (atMs > 0) report.statsAge(name, Math.max(0, clock.now() - atMs) / 1_000);

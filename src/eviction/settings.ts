@@ -12,6 +12,8 @@ export interface EvictionSettings {
   readonly storageLimits: boolean;
   /** Gate KubeletSeparateDiskGC. */
   readonly separateDiskGc: boolean;
+  /** Without the gate PodLevelResources. */
+  readonly skipPodLevelResources: boolean;
 }
 
 interface EvictionConfig {
@@ -32,6 +34,7 @@ interface EvictionFlags {
 
 interface EvictionGates {
   readonly KubeletSeparateDiskGC: boolean;
+  readonly PodLevelResources: boolean;
 }
 
 export function evictionSettings(
@@ -49,5 +52,6 @@ export function evictionSettings(
     memorySource: flags.evictionMemorySource === 'MemAvailable' ? 'MemAvailable' : 'WorkingSet',
     storageLimits: config.localStorageCapacityIsolation,
     separateDiskGc: gates.KubeletSeparateDiskGC,
+    skipPodLevelResources: !gates.PodLevelResources,
   };
 }

@@ -61,9 +61,12 @@ export class Admission {
 
   /** A label that was set right before the pod was bound may not have been watched yet: the node is then read once. */
   async admit(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
-    const { node, pressure } = this.#deps;
+    const { node, podLevelResources, pressure } = this.#deps;
     // differs from upstream: a pod that already runs when the kubelet starts is not rejected; if it must go, it is evicted in turn.
-    const pressed = this.#isRunning(podUid(pod)) ? undefined : admitUnderPressure(pod, pressure.conditions());
+    const skipPodLevelResources = !podLevelResources;
+    const pressed = this.#isRunning(podUid(pod))
+      ? undefined
+      : admitUnderPressure(pod, pressure.conditions(), { skipPodLevelResources });
     if (pressed !== undefined) return pressed;
     // Both calls beside the other admissions, which must wait neither for the runtime nor for the API server.
     const features = await node.features(pod, signal);
