@@ -453,7 +453,10 @@ describe('storage limits', () => {
     env.state.onMeasured = () => env.remove(gone);
     await env.start();
     await env.clock.advance(killMs);
-    expect([env.log, env.records.length]).toEqual([['Evicted stays', 'kill stays in 1 s'], 1]);
+    expect([env.log, env.records.length]).toEqual([
+      ['Evicted stays', 'kill stays in 1 s', 'free uid-stays'],
+      1,
+    ]);
   });
 
   test('are not enforced without local storage isolation', async () => {
