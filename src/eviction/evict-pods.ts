@@ -52,6 +52,7 @@ const freeDiskMs = 10_000;
 
 export class PodEvictor {
   readonly #deps: PodEvictorDeps;
+  readonly #inFlight = new Map<PodUid, Eviction['kill']>();
 
   constructor(deps: PodEvictorDeps) {
     this.#deps = deps;
@@ -67,6 +68,15 @@ export class PodEvictor {
     const kill =
       kills.get(uid) ?? (lifecycle !== undefined && 'kill' in lifecycle ? lifecycle.kill : undefined);
     return kill === undefined;
+  }
+
+  /** Memory runs short while pods are evicted with a longer grace period: they get the shortest one. */
+  hurry(): void {
+    for (const [uid, kill] of this.#inFlight) {
+      if (kill.graceSeconds <= immediateGraceSeconds) continue;
+      // The call in flight reports the outcome.
+      this.#deps.kills.kill(uid, { ...kill, graceSeconds: immediateGraceSeconds }).catch(() => undefined);
+    }
   }
 
   /** Resolves when the pods are gone, or when they took too long. */
@@ -106,6 +116,7 @@ export class PodEvictor {
     events.pod(pod, { type: 'Warning', reason, message, ...(annotations && { annotations }) });
     metrics.evicted(name);
     await unfinished.add(uid, kill);
+    this.#inFlight.set(uid, kill);
     const ms = Math.max(minKillWaitMs, kill.graceSeconds * 1_500);
     try {
       await withDeadline({ clock, ms, signal, what: 'the termination of the evicted pod' }, () =>
@@ -119,6 +130,8 @@ export class PodEvictor {
         reason: 'ExceededGracePeriod',
         message: 'Container runtime did not kill the pod within specified grace period.',
       });
+    } finally {
+      this.#inFlight.delete(uid);
     }
   }
 }

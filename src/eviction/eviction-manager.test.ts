@@ -468,6 +468,40 @@ describe('storage limits', () => {
   });
 });
 
+describe('a hard threshold of memory that is crossed meanwhile', () => {
+  const soft = aThreshold('memory.available', '2Gi', { graceMs: 1_000 });
+
+  test('shortens the grace period of the pod that is being evicted', async () => {
+    await using env = node([...hard, soft], { maxPodGraceSeconds: 600 });
+    env.run('slow', { memory: '3Gi' }, { terminationGracePeriodSeconds: 600 });
+    env.free.memory = amount('1500Mi');
+    env.state.killsHang = true;
+    await env.start();
+    await env.clock.advance(2_000);
+    env.free.memory = amount('1Mi');
+    await env.clock.advance(1_000);
+    expect(env.log.filter((each) => each.startsWith('kill '))).toEqual([
+      'kill slow in 600 s',
+      'kill slow in 1 s',
+    ]);
+  });
+
+  test('does not wait for a pod that is evicted for another resource', async () => {
+    await using env = node([...hard, aThreshold('nodefs.available', '10Gi')]);
+    env.run('writer', { disk: '20Gi' });
+    env.run('large', { memory: '3Gi' });
+    env.free.memory = amount('1100Mi');
+    env.free.disk = amount('1Gi');
+    env.state.killsHang = true;
+    await env.start();
+    env.state.killsHang = false;
+    env.free.memory = amount('1Mi');
+    await env.clock.advance(1_000);
+    expect(env.log).toContain('kill large in 1 s');
+    expect(env.log).not.toContain('ExceededGracePeriod writer');
+  });
+});
+
 describe('faults', () => {
   test('no pod is chosen while the runtime does not answer, and one as soon as it does', async () => {
     await using env = node(hard);

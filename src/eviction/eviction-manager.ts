@@ -75,8 +75,8 @@ export class EvictionManager implements Component {
   #limitsDueMs = 0;
   /** The memory thresholds that the last sample or pass found met. */
   #memoryMet: ReadonlySet<Threshold> = new Set();
-  /** Ends the removal of containers and images, which may take a minute, in favour of memory. */
-  #diskReclaim: AbortController | undefined;
+  /** Ends a pass that does not relieve memory, and may wait for a minute, when memory runs short. */
+  #lessUrgent: AbortController | undefined;
 
   constructor(deps: EvictionDeps) {
     this.#deps = deps;
@@ -106,7 +106,7 @@ export class EvictionManager implements Component {
 
   /** Reads memory as often as its distance to the thresholds requires, and starts a pass when one is crossed. */
   async #sample(): Promise<void> {
-    const { load, settings } = this.#deps;
+    const { evictor, load, settings } = this.#deps;
     const memory = load.memory();
     const observations = observe(
       { ...memory, nodeFs: undefined, imageFs: undefined, containerFs: undefined, processes: undefined },
@@ -115,7 +115,10 @@ export class EvictionManager implements Component {
     const met = this.#metMemory(observations);
     const crossed = [...met].filter((threshold) => !this.#memoryMet.has(threshold));
     if (crossed.length > 0) this.#queue.add('pass');
-    if (crossed.some(isHard)) this.#diskReclaim?.abort(new Aborted('memory runs short'));
+    if (crossed.some(isHard)) {
+      this.#lessUrgent?.abort(new Aborted('memory runs short'));
+      evictor.hurry();
+    }
     this.#memoryMet = met;
     const margins = this.#thresholds.flatMap(({ signal, value }) => {
       const observed = observations.get(signal);
@@ -149,7 +152,26 @@ export class EvictionManager implements Component {
     if (tracked.state.metSinceMs.size === 0) report.relieved();
     if (tracked.nextCheckMs !== undefined) this.#queue.addAfter('pass', tracked.nextCheckMs - nowMs);
     // The next pass follows at once: more may have to go.
-    if (await this.#relieve(tracked.acting, observations, signal)) this.#queue.add('pass');
+    if (await this.#relieveUnlessUrgent(tracked.acting, observations, signal)) this.#queue.add('pass');
+  }
+
+  /** Resolves to false if memory became more urgent: its pass is queued already. */
+  async #relieveUnlessUrgent(
+    acting: readonly Threshold[],
+    observations: Observations,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (relievesMemory(acting[0])) return await this.#relieve(acting, observations, signal);
+    const lessUrgent = new AbortController();
+    this.#lessUrgent = lessUrgent;
+    try {
+      return await this.#relieve(acting, observations, AbortSignal.any([signal, lessUrgent.signal]));
+    } catch (err) {
+      if (signal.aborted || !lessUrgent.signal.aborted) throw err;
+      return false;
+    } finally {
+      this.#lessUrgent = undefined;
+    }
   }
 
   /** Also finds out the layout of the disks, as soon as all of them could be measured. */
@@ -180,8 +202,9 @@ export class EvictionManager implements Component {
       if (acting.length > 0) report.runtimeUnavailable();
       return false;
     }
-    if (await this.#enforceStorageLimits(signal)) return true;
     const [first] = acting;
+    // differs from upstream: memory does not wait for the measurement of disk usage.
+    if (!relievesMemory(first) && (await this.#enforceStorageLimits(signal))) return true;
     if (first === undefined) return false;
     const layout = this.#layout ?? defaultLayout;
     report.reclaiming(resourceOf(first.signal));
@@ -211,28 +234,23 @@ export class EvictionManager implements Component {
     return true;
   }
 
-  /** True if no pod has to be evicted in this pass: that was enough, or memory has become more urgent. */
+  /** True if that was enough, so that no pod has to be evicted. */
   async #reclaimNode(first: Threshold, acting: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
     const { clock, report } = this.#deps;
     const layout = this.#layout ?? defaultLayout;
     const plan = reclaimPlan(first.signal, layout);
     if (plan.length === 0) return false;
-    const reclaim = new AbortController();
-    this.#diskReclaim = reclaim;
-    const either = AbortSignal.any([signal, reclaim.signal]);
     for (const step of plan) {
       try {
         const what = `the removal of unused ${step}`;
-        await withDeadline({ clock, ms: reclaimDeadlineMs, signal: either, what }, (inner) =>
+        await withDeadline({ clock, ms: reclaimDeadlineMs, signal, what }, (inner) =>
           this.#reclaimStep(step, inner),
         );
       } catch (err) {
         if (isAbortOf(err, signal)) throw err;
-        if (reclaim.signal.aborted) return true;
         report.reclaimFailed(step, err);
       }
     }
-    this.#diskReclaim = undefined;
     const observations = await this.#observe(signal);
     const sufficient = isReclaimSufficient({
       signal: first.signal,
@@ -287,6 +305,10 @@ export class EvictionManager implements Component {
 /** Many pods with limits take long to measure: they are measured less often, so that the cost stays bounded. */
 function limitsRestMs(tookMs: number): number {
   return Math.min(Math.max(tookMs * limitsRestFactor, intervalMs - limitsSlackMs), maxLimitsRestMs);
+}
+
+function relievesMemory(threshold: Threshold | undefined): boolean {
+  return threshold !== undefined && resourceOf(threshold.signal) === 'memory';
 }
 
 function reclaimsDisk({ signal }: Threshold): boolean {

@@ -61,13 +61,7 @@ export class Admission {
 
   /** A label that was set right before the pod was bound may not have been watched yet: the node is then read once. */
   async admit(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
-    const { node, podLevelResources, pressure } = this.#deps;
-    // differs from upstream: a pod that already runs when the kubelet starts is not rejected; if it must go, it is evicted in turn.
-    const skipPodLevelResources = !podLevelResources;
-    const pressed = this.#isRunning(podUid(pod))
-      ? undefined
-      : admitUnderPressure(pod, pressure.conditions(), { skipPodLevelResources });
-    if (pressed !== undefined) return pressed;
+    const { node } = this.#deps;
     // Both calls beside the other admissions, which must wait neither for the runtime nor for the API server.
     const features = await node.features(pod, signal);
     const rejection = await this.#admitOn(pod, () => node.current(features), signal);
@@ -80,10 +74,19 @@ export class Admission {
   async #admitOn(pod: Pod, node: () => Node, signal: AbortSignal): Promise<CheckedRejection | undefined> {
     return await this.#serialised(signal, async () => {
       const rejection =
-        (await this.#makeRoom(pod, node(), this.#others(pod), signal)) ?? this.#deps.exclusive.admit(pod);
+        this.#rejectUnderPressure(pod) ??
+        (await this.#makeRoom(pod, node(), this.#others(pod), signal)) ??
+        this.#deps.exclusive.admit(pod);
       if (rejection === undefined) this.#record(pod);
       return rejection;
     });
+  }
+
+  /** differs from upstream: a pod that already runs when the kubelet starts is not rejected; if it must go, it is evicted in turn. */
+  #rejectUnderPressure(pod: Pod): Rejection | undefined {
+    const { podLevelResources, pressure } = this.#deps;
+    if (this.#isRunning(podUid(pod))) return undefined;
+    return admitUnderPressure(pod, pressure.conditions(), { skipPodLevelResources: !podLevelResources });
   }
 
   async #liveNode(
