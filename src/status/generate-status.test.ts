@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import type { Pod, PodCondition, PodStatus } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
 import { asSandboxId } from '../api/pod/pod-ref.ts';
 import {
   container,
@@ -105,10 +106,19 @@ describe('phases', () => {
     const lifecycle = { ...terminating, kill: failure };
     const status = generate({ observed: observedPod([running()]), lifecycle });
     expect(status).toMatchObject({ phase: 'Failed', ...failure });
-    expect(status.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
-      status: 'False',
-      reason: 'PodFailed',
-    });
+  });
+
+  test('reports a killed pod as ready as its containers until they have stopped', () => {
+    const lifecycle = { ...terminating, kill: { reason: 'Evicted', message: 'm' } };
+    const ready = (observed: ObservedPod, previous?: PodStatus): PodCondition | undefined =>
+      generate({ observed, lifecycle, ...(previous && { previous }) }).conditions?.find(
+        ({ type }) => type === 'Ready',
+      );
+    expect(ready(observedPod([running()]))).toMatchObject({ status: 'True' });
+    const previous = generate({ observed: observedPod([running()]), lifecycle });
+    expect(ready(observedPod([running()]), previous)).toMatchObject({ status: 'True' });
+    const ended = observedPod([exited('c', 137)], stopped);
+    expect(ready(ended, previous)).toMatchObject({ status: 'False', reason: 'PodFailed' });
   });
 
   test('keeps a killed pod Failed with its reason, also if its containers exit with 0', () => {

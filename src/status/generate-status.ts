@@ -71,8 +71,9 @@ export function generatePodStatus(input: StatusInput): PodStatus {
       pod,
       observed: input.observed,
       sandboxReady: lifecycle.state === 'syncing' && lifecycle.sandboxReady === true,
-      statuses: [...(containers.initContainerStatuses ?? []), ...(containers.containerStatuses ?? [])],
-      phase,
+      statuses: statusesOf(containers),
+      // A killed pod is as ready as its containers while they run, since its phase is not reported before they have stopped.
+      phase: podIsTerminal || killOf(input) === undefined ? phase : livePhase(input, containers, false),
       foreign: foreignConditions(input, old),
       before: old.conditions ?? [],
       resize: podIsTerminal ? undefined : input.resize,
@@ -155,19 +156,32 @@ function settledPhase(
   // A terminal phase that the API already has is final: not even another terminal phase replaces it.
   if (pod.status?.phase !== undefined && isTerminalPhase(pod.status.phase)) return pod.status.phase;
   if (killOf(input) !== undefined) return 'Failed';
-  const phase = computePhase({
-    pod,
-    statuses: [...(containers.containerStatuses ?? []), ...(containers.initContainerStatuses ?? [])],
-    podIsTerminal,
-    hasInitialized: hasActiveRegularContainer(pod, input.observed),
-    restartRules: gatesOf(input).ContainerRestartRules,
-    restartAll: gatesOf(input).RestartAllContainersOnContainerExits,
-  });
+  const phase = livePhase(input, containers, podIsTerminal);
   if (!isTerminalPhase(phase) && old.phase !== undefined && isTerminalPhase(old.phase)) return old.phase;
   // No container of a terminated pod starts any more, so a Pending pod does not become Running.
   if (input.lifecycle.state === 'terminated' && phase === 'Running' && old.phase === 'Pending')
     return old.phase;
   return phase;
+}
+
+/** The phase that the containers make. */
+function livePhase(input: StatusInput, containers: ContainerFields, podIsTerminal: boolean): string {
+  const { pod, observed } = input;
+  return computePhase({
+    pod,
+    statuses: statusesOf(containers),
+    podIsTerminal,
+    hasInitialized: hasActiveRegularContainer(pod, observed),
+    restartRules: gatesOf(input).ContainerRestartRules,
+    restartAll: gatesOf(input).RestartAllContainersOnContainerExits,
+  });
+}
+
+function statusesOf({
+  containerStatuses = [],
+  initContainerStatuses = [],
+}: ContainerFields): ContainerStatus[] {
+  return [...initContainerStatuses, ...containerStatuses];
 }
 
 function hasRegularContainer(pod: Pod, observed: ObservedPod | undefined): boolean {
