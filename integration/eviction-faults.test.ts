@@ -21,6 +21,10 @@ const memory = 'allocatableMemory.available';
 /** Other programs on the machine start processes as well. */
 const pids = { margin: 800, taken: 1600 };
 const hour = 3600;
+const steps =
+  fakeTimeUnavailableReason === undefined
+    ? 'although the clock is stepped'
+    : `without steps of the clock (${fakeTimeUnavailableReason})`;
 
 describeOnRig('faults during node pressure', () => {
   let node: PressureNode;
@@ -70,7 +74,7 @@ describeOnRig('faults during node pressure', () => {
     await node.deletePods('brief');
   });
 
-  test('a soft threshold evicts after its grace period, with a limited grace period of the pod, also if the clock is stepped', async () => {
+  test(`a soft threshold evicts after its grace period, with a limited grace period of the pod, ${steps}`, async () => {
     await node.run(hog('lasting', ignoresTerm, { terminationGracePeriodSeconds: 60 }));
     await node.fill('lasting', takenBytes);
     await node.untilCondition('MemoryPressure', 'True');
