@@ -31,14 +31,16 @@ export class MemoryCrossing {
   crossedMs: number | undefined;
   /** The first time at or above the threshold after it was crossed. */
   recoveredMs: number | undefined;
+  leastBytes = Number.POSITIVE_INFINITY;
   readonly #timer: NodeJS.Timeout;
 
   constructor(thresholdBytes: number) {
-    this.#timer = setInterval(() => this.#sample(availableBytes() < thresholdBytes), everyMs);
+    this.#timer = setInterval(() => this.#sample(availableBytes(), thresholdBytes), everyMs);
   }
 
-  #sample(below: boolean): void {
-    if (below) {
+  #sample(bytes: number, thresholdBytes: number): void {
+    this.leastBytes = Math.min(this.leastBytes, bytes);
+    if (bytes < thresholdBytes) {
       this.crossedMs ??= uptimeMs();
       this.recoveredMs = undefined;
     } else if (this.crossedMs !== undefined) this.recoveredMs ??= uptimeMs();
