@@ -1,14 +1,14 @@
-// Eviction under disk pressure with real pods on small file systems: who goes and why, what stays, and that the space comes back.
+// Eviction under disk pressure with real pods on small file systems: which pods go and why, what stays, and that the space is freed.
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { buildImage, ociArchive } from './rig/oci.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
-import { waitFor } from './rig/wait.ts';
+import { slowness, waitFor } from './rig/wait.ts';
 import { type Cluster, isReady } from './support/cluster.ts';
 import {
   eventsOf,
@@ -21,6 +21,7 @@ import {
   untilEvicted,
 } from './support/disk-watch.ts';
 import { container, exitsOnTerm, manifest } from './support/manifest.ts';
+import { shortTimers } from './support/short-timers.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
 const nodeFs = { bytes: 256 * mebibyte, inodes: 4_096 };
@@ -29,6 +30,7 @@ const imageThreshold = 40 * mebibyte;
 /** A pass of the eviction manager every 10 s, and the end of the pod. */
 const boundMs = 14_000;
 const critical = 2_000_001_000;
+const prints8000 = `yes ${'x'.repeat(8_000)}`;
 const fillsUntilFull = (path: string): string => `dd if=/dev/zero of=${path} bs=1M; ${exitsOnTerm}`;
 
 describeOnRig('eviction under disk pressure', () => {
@@ -43,6 +45,8 @@ describeOnRig('eviction under disk pressure', () => {
     (own) => ({
       nodeName: own.nodeName,
       flags: [`--kubeconfig=${own.kubeconfig}`],
+      // The age of an image counts from the first run of the collection that sees it.
+      env: shortTimers(dirname(own.kubeconfig), 300_000, 1_000),
       config: {
         evictionHard: {
           'nodefs.available': '20Mi',
@@ -50,7 +54,8 @@ describeOnRig('eviction under disk pressure', () => {
           'imagefs.available': '40Mi',
         },
         evictionPressureTransitionPeriod: '1s',
-        imageGCHighThresholdPercent: 100,
+        imageGCHighThresholdPercent: 99,
+        imageGCLowThresholdPercent: 98,
         imageMinimumGCAge: '1ms',
         containerLogMaxSize: '1Gi',
       },
@@ -70,11 +75,14 @@ describeOnRig('eviction under disk pressure', () => {
       if (!['steady', 'critical'].includes(metadata?.name ?? ''))
         cluster.double.objects.delete('pods', 'default', metadata?.name ?? '');
     expect(health.faults).toEqual([]);
-    console.error(`MEASURED slowest health ${Math.round(health.slowestMs)} ms`);
+    expect(health.slowestMs).toBeLessThan(2_000 * slowness);
     for (const name of ['steady', 'critical'])
       if (cluster.pod(name) !== undefined) expect(restartsOf(name)).toBe(0);
     // Nothing of the evicted pods is left but records of a few kilobytes.
-    expect(room(rig.nodeFsDir).freeBytes).toBeGreaterThan(freeAtStart - 3 * mebibyte);
+    await waitFor(
+      () => room(rig.nodeFsDir).freeBytes > freeAtStart - 3 * mebibyte,
+      'the space to be free again',
+    );
   });
   afterAll(() => health.stop());
 
@@ -94,11 +102,8 @@ describeOnRig('eviction under disk pressure', () => {
   }
   async function freed(path: string, fullMs: number, isFree: (now: Room) => boolean): Promise<void> {
     await kubelet.log.waitForLine(/Evicting pod/, { from: logEnd });
-    const chosenMs = performance.now();
-    await waitFor(() => isFree(room(path)), 'the space to be free again', { everyMs: 5 });
-    const freeMs = performance.now();
-    console.error(`MEASURED ${expect.getState().currentTestName}: full->chosen ${Math.round(chosenMs - fullMs)} ms, chosen->freed ${Math.round(freeMs - chosenMs)} ms`);
-    expect(freeMs - fullMs).toBeLessThan(boundMs);
+    await waitFor(() => isFree(room(path)), 'the space to be free again');
+    expect(performance.now() - fullMs).toBeLessThan(boundMs * slowness);
   }
   const ballast = (): string => join(rig.nodeFsDir, 'ballast');
   /** Fills the file system to the last byte. */
@@ -122,7 +127,10 @@ describeOnRig('eviction under disk pressure', () => {
   describe('of the file system of the node', () => {
     test('an emptyDir that fills it costs its own pod, and nothing else', async () => {
       logEnd = kubelet.log.end;
-      const pod = manifest('writer', { ...emptyDir, containers: [container('main', fillsUntilFull('/data/fill'), mounts)] });
+      const pod = manifest('writer', {
+        ...emptyDir,
+        containers: [container('main', fillsUntilFull('/data/fill'), mounts)],
+      });
       const fullMs = await fills(pod, rig.nodeFsDir, ({ freeBytes }) => freeBytes < mebibyte);
       await untilDiskPressure(cluster, 'True');
       await freed(rig.nodeFsDir, fullMs, ({ freeBytes }) => freeBytes > freeAtStart - 3 * mebibyte);
@@ -133,14 +141,15 @@ describeOnRig('eviction under disk pressure', () => {
       expect(disruption).toMatchObject({ status: 'True', reason: 'TerminationByKubelet', message });
       expect(events.map((event) => [event.type, event.message])).toEqual([['Warning', message]]);
       expect(cluster.pod('writer')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
-      expect(eventsOf(cluster, 'EvictionThresholdMet').at(-1)?.message).toBe('Attempting to reclaim ephemeral-storage');
+      expect(eventsOf(cluster, 'EvictionThresholdMet').at(-1)?.message).toBe(
+        'Attempting to reclaim ephemeral-storage',
+      );
       expect(await evictionCounts(kubelet)).toEqual({ 'nodefs.available': 1 });
     });
 
     test('logs that fill it go with their pod, although its object stays', async () => {
       logEnd = kubelet.log.end;
-      const line = 'x'.repeat(8_000);
-      const pod = manifest('logger', { containers: [container('main', `yes ${line}`)] });
+      const pod = manifest('logger', { containers: [container('main', prints8000)] });
       const fullMs = await fills(pod, rig.nodeFsDir, ({ freeBytes }) => freeBytes < mebibyte);
       await freed(rig.nodeFsDir, fullMs, ({ freeBytes }) => freeBytes > freeAtStart - 3 * mebibyte);
       const { disruption, message } = await untilEvicted(cluster, 'logger');
@@ -148,7 +157,8 @@ describeOnRig('eviction under disk pressure', () => {
         /^The node was low on resource: ephemeral-storage\. Threshold quantity: 20Mi, available: \w+\. Container main was using \d+Ki, request is 0, has larger consumption of ephemeral-storage\. $/,
       );
       expect(disruption?.status).toBe('True');
-      const logs = (): readonly string[] => readdirSync(kubelet.podLogsDir).filter((name) => name.startsWith('default_logger_'));
+      const logs = (): readonly string[] =>
+        readdirSync(kubelet.podLogsDir).filter((name) => name.startsWith('default_logger_'));
       await waitFor(() => logs().length === 0, 'the log directory to go');
       expect(cluster.pod('logger')?.status?.phase).toBe('Failed');
       expect(await evictionCounts(kubelet)).toEqual({ 'nodefs.available': 2 });
@@ -157,12 +167,14 @@ describeOnRig('eviction under disk pressure', () => {
     test('files without content that use up the inodes', async () => {
       logEnd = kubelet.log.end;
       const script = `i=0; while (: > /data/$i) 2>/dev/null; do i=$((i+1)); done; ${exitsOnTerm}`;
-      const pod = manifest('littering', { ...emptyDir, containers: [container('main', script.replaceAll(/[()]/g, (x) => x), mounts)] });
+      const pod = manifest('littering', { ...emptyDir, containers: [container('main', script, mounts)] });
       const before = room(rig.nodeFsDir).freeInodes;
       const fullMs = await fills(pod, rig.nodeFsDir, ({ freeInodes }) => freeInodes === 0);
       await freed(rig.nodeFsDir, fullMs, ({ freeInodes }) => freeInodes > before - 100);
       const { disruption, message } = await untilEvicted(cluster, 'littering');
-      expect(message).toMatch(/^The node was low on resource: inodes\. Threshold quantity: \d+, available: \d+\. $/);
+      expect(message).toMatch(
+        /^The node was low on resource: inodes\. Threshold quantity: \d+, available: \d+\. $/,
+      );
       expect(disruption?.status).toBe('True');
       expect(await evictionCounts(kubelet)).toMatchObject({ 'nodefs.inodesFree': 1 });
     });
@@ -213,7 +225,7 @@ describeOnRig('eviction under disk pressure', () => {
   test('storage limits are enforced without pressure on the node', async () => {
     const limit = (storage: string) => ({ resources: { limits: { 'ephemeral-storage': storage } } });
     const writes = (path: string): string => `dd if=/dev/zero of=${path} bs=1M count=20; ${exitsOnTerm}`;
-    const prints = `dd if=/dev/zero bs=1M count=20 | tr '\\0' '\\n'; ${exitsOnTerm}`;
+    const prints = `${prints8000} | head -c ${20 * mebibyte}; ${exitsOnTerm}`;
     const startMs = performance.now();
     cluster.createPod(
       manifest('sized', {
@@ -222,7 +234,12 @@ describeOnRig('eviction under disk pressure', () => {
       }),
     );
     cluster.createPod(
-      manifest('limited', { containers: [container('main', writes('/fill'), limit('10Mi')), container('other', exitsOnTerm, limit('5Mi'))] }),
+      manifest('limited', {
+        containers: [
+          container('main', writes('/fill'), limit('10Mi')),
+          container('other', exitsOnTerm, limit('5Mi')),
+        ],
+      }),
     );
     cluster.createPod(
       manifest('chatty', {
@@ -232,8 +249,7 @@ describeOnRig('eviction under disk pressure', () => {
     );
     const ends = await Promise.all(['sized', 'limited', 'chatty'].map((name) => untilEvicted(cluster, name)));
     const tookMs = performance.now() - startMs;
-    console.error(`MEASURED limits ${Math.round(tookMs)} ms`);
-    expect(tookMs).toBeLessThan(25_000);
+    expect(tookMs).toBeLessThan(25_000 * slowness);
     expect(ends.map(({ message }) => message)).toEqual([
       'Usage of EmptyDir volume "data" exceeds the limit "10Mi". ',
       'Pod ephemeral local storage usage exceeds the total limit of containers 15Mi. ',
@@ -263,7 +279,11 @@ describeOnRig('eviction under disk pressure', () => {
 
     const id = cluster.pod('flaky')?.status?.containerStatuses?.[0]?.containerID ?? '';
     await rig.cri.stopContainer({ containerId: id.replace('containerd://', ''), timeout: 0n });
-    await cluster.untilPod('flaky', 'to have restarted', (status) => status.containerStatuses?.[0]?.restartCount === 1);
+    await cluster.untilPod(
+      'flaky',
+      'to have restarted',
+      (status) => status.containerStatuses?.[0]?.restartCount === 1,
+    );
     cluster.double.objects.delete('pods', 'default', 'leaving');
     await cluster.untilGone('leaving');
     cluster.createPod(manifest('refused'));
@@ -277,9 +297,14 @@ describeOnRig('eviction under disk pressure', () => {
     await kubelet.kill9();
     await kubelet.start();
     health.paused = false;
-    cluster.createPod(manifest('late', { priority: critical, ...emptyDir, containers: [container('main', exitsOnTerm, mounts)] }));
+    cluster.createPod(
+      manifest('late', {
+        priority: critical,
+        ...emptyDir,
+        containers: [container('main', exitsOnTerm, mounts)],
+      }),
+    );
     await cluster.untilPod('late', 'to be seen', (status) => (status.conditions ?? []).length > 0);
-    console.error('MEASURED full', JSON.stringify(room(rig.nodeFsDir)), JSON.stringify(cluster.pod('late')?.status?.containerStatuses));
 
     rmSync(ballast());
     await untilDiskPressure(cluster, 'False');
@@ -291,6 +316,6 @@ describeOnRig('eviction under disk pressure', () => {
     await cluster.untilGone('late');
     const { text } = await kubelet.secure('/explain/history?pod=default/late');
     expect((JSON.parse(text) as { records: readonly unknown[] }).records).toHaveLength(1);
-    expect(kubelet.log.matching(/ENOSPC/, { from })).toEqual([]);
+    expect(kubelet.log.matching(/ENOSPC/, from)).toEqual([]);
   });
 });

@@ -133,7 +133,8 @@ export class Kubelet {
   /** Starts the command, also again after an exit with the same directories. Resolves when it responds on its ports. */
   async start(options: { readonly untilReady?: boolean } = {}): Promise<void> {
     if (this.running) throw new Error('the kubelet is already running');
-    for (const dir of [this.dir, this.rootDir, this.manifestDir, this.podLogsDir]) mkdirSync(dir, { recursive: true });
+    for (const dir of [this.dir, this.rootDir, this.manifestDir, this.podLogsDir])
+      mkdirSync(dir, { recursive: true });
     const flags = [
       `--config=${await this.#writeConfig()}`,
       `--root-dir=${this.rootDir}`,

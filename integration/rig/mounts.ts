@@ -1,5 +1,13 @@
 // Mounts below a directory, in this mount namespace, and the loop devices behind them.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { mustRun, run } from './process.ts';
 
@@ -39,8 +47,8 @@ export async function mountSmall(dir: string, { bytes, inodes }: SmallFileSystem
   const file = `${dir}.ext4`;
   writeFileSync(file, '');
   truncateSync(file, bytes);
-  const made = await run('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', String(inodes), file]);
-  if (made.code === 0 && (await run('mount', ['-o', 'loop', file, dir])).code === 0) return;
+  const formatted = await run('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', String(inodes), file]);
+  if (formatted.code === 0 && (await run('mount', ['-o', 'loop', file, dir])).code === 0) return;
   rmSync(file);
   await mustRun('mount', ['-t', 'tmpfs', '-o', `size=${bytes},nr_inodes=${inodes}`, 'tmpfs', dir]);
 }

@@ -1,4 +1,4 @@
-// What a test of disk pressure observes: the room of a small file system, the health of the kubelet, and the traces of an eviction.
+// What a test of disk pressure observes: how full a small file system is, the health of the kubelet, and the traces of an eviction.
 import { statfsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event, Pod, PodCondition } from '../../src/api/k8s/types.ts';
@@ -56,7 +56,7 @@ export class HealthWatch {
 }
 
 /** The end of an evicted pod, as clients see it. */
-export interface EvictedPod {
+interface EvictedPod {
   readonly pod: Pod;
   readonly message: string;
   readonly disruption: PodCondition | undefined;
@@ -81,7 +81,9 @@ export function eventsOf(cluster: Cluster, reason: string, uid?: string): readon
 export async function untilDiskPressure(cluster: Cluster, is: 'True' | 'False'): Promise<void> {
   await waitFor(
     () =>
-      cluster.node()?.status?.conditions?.some(({ type, status }) => type === 'DiskPressure' && status === is),
+      cluster
+        .node()
+        ?.status?.conditions?.some(({ type, status }) => type === 'DiskPressure' && status === is),
     `DiskPressure ${is}`,
   );
 }

@@ -23,6 +23,7 @@ import { runStartup } from '../startup/run-startup.ts';
 import { startupSteps } from '../startup/startup-steps.ts';
 import { SystemdReady } from '../startup/systemd-ready.ts';
 import { checkSyncLoop, Watchdog } from '../startup/watchdog.ts';
+import { logOutput } from './log-output.ts';
 import { startupHost, startupSettings } from './startup-host.ts';
 
 const startDeadlineMs = 60_000;
@@ -181,7 +182,7 @@ function configurationFiles(): ConfigurationFiles {
 
 function createLogger(format: string, verbosity: Verbosity): Logger {
   const options = {
-    write: (line: string) => process.stderr.write(line),
+    write: logOutput(),
     clock,
     verbosity,
     pid: process.pid,

@@ -61,6 +61,8 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
     onMeasured: (): void => undefined,
     /** Memory that a kill frees for some other reason than the pod's usage. */
     reclaimable: { images: 0, containers: 0 },
+    /** When the disk usage of an evicted pod goes: writable layers and logs go later than volumes. */
+    freeing: 'with the volumes' as 'with the volumes' | 'late' | 'hangs',
     hidden: new Set<PodUid>(),
     signalsFail: false,
     broken: new Set<'nodeFs' | 'memory'>(),
@@ -107,7 +109,7 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       await clock.sleep(killMs);
       const usage = usages.get(uid);
       free.memory += amount(usage?.memory ?? '0');
-      free.disk += amount(usage?.disk ?? '0');
+      if (state.freeing === 'with the volumes') free.disk += amount(usage?.disk ?? '0');
       free.processes += usage?.processes ?? 0;
       pods.delete(uid);
       lifecycles.set(uid, { state: 'terminated', startedAtMs: 0, atMs: 0, cleaned: true, kill });
@@ -168,7 +170,14 @@ function node(thresholds: readonly Threshold[], settings: Partial<EvictionSettin
       kills,
       unfinished: { add: async (uid) => void records.push(uid) },
       lifecycles: { get: (uid) => lifecycles.get(uid), changed },
-      containers: { deleteEvicted: async (uids) => void log.push(`free ${[...uids].join(',')}`) },
+      containers: {
+        deleteEvicted: async (uids) => {
+          log.push(`free ${[...uids].map(name).join(', ')}`);
+          if (state.freeing === 'hangs') await new Promise(() => undefined);
+          if (state.freeing === 'late')
+            for (const uid of uids) free.disk += amount(usages.get(uid)?.disk ?? '0');
+        },
+      },
       events,
       metrics: counts,
       clock,
@@ -400,6 +409,31 @@ describe('disk pressure', () => {
     expect([env.names(), env.metrics]).toEqual([[], ['memory.available']]);
   });
 
+  test('frees the layers and logs of the evicted pod before it measures again, so that no other pod goes', async () => {
+    await using env = node(disk);
+    env.state.freeing = 'late';
+    env.run('writer', { disk: '20Gi' });
+    env.run('small', { disk: '1Gi' });
+    env.free.disk = amount('1Gi');
+    await env.start();
+    await env.clock.advance(60_000);
+    expect(env.names()).toEqual(['small']);
+    expect(env.log.slice(-2)).toEqual(['kill writer in 1 s', expect.stringMatching(/^free /)]);
+  });
+
+  test('layers and logs that cannot be removed delay the next eviction by 10 s', async () => {
+    await using env = node(disk);
+    env.state.freeing = 'hangs';
+    env.run('writer', { disk: '20Gi' });
+    env.run('small', { disk: '1Gi' });
+    env.free.disk = amount('1Gi');
+    await env.start();
+    await env.clock.advance(killMs + 9_990);
+    expect(env.names()).toEqual(['small']);
+    await env.clock.advance(killMs + 20);
+    expect(env.names()).toEqual([]);
+  });
+
   test('a file system that cannot be measured neither evicts nor hides memory pressure', async () => {
     await using env = node([...disk, ...hard]);
     env.run('large', { memory: '3Gi', disk: '20Gi' });
@@ -444,6 +478,7 @@ describe('storage limits', () => {
       [undefined, 1],
       [undefined, 1],
     ]);
+    expect(env.log.filter((line) => line.startsWith('free '))).toHaveLength(1);
   });
 
   test('evict no pod that is gone after the measurement', async () => {
