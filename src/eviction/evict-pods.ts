@@ -20,7 +20,7 @@ import type { ExceededLimit } from './decide/storage-limits.ts';
 import { resourceOf, type Threshold } from './decide/thresholds.ts';
 import { type LifecycleView, untilCleaned } from './until-cleaned.ts';
 
-interface Eviction {
+export interface Eviction {
   readonly pod: Pod;
   /** The label of the metric. */
   readonly signal: string;

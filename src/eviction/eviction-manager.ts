@@ -3,15 +3,12 @@
 // Invariants: one pass at a time; at most one pod per pass is evicted for pressure, and its end is waited for; every figure that
 // decides was read in that pass; a figure that cannot be read evicts no pod and delays no other signal.
 import type { Pod } from '../api/k8s/types.ts';
-import { podUid } from '../api/pod/pod-ref.ts';
 import type { NodeLoadSource } from '../api/ports/node-usage.ts';
-import type { ContainerReclaim, ImageReclaim } from '../api/ports/reclaim.ts';
-import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Component, on } from '../base/component.ts';
-import { Aborted, isAbortOf } from '../base/errors.ts';
+import { Aborted } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { DiskLayout } from './decide/layout.ts';
 import { computeLayout } from './decide/layout.ts';
@@ -24,20 +21,21 @@ import {
 } from './decide/met.ts';
 import { type Observations, observe } from './decide/observe.ts';
 import { rankPods } from './decide/rank.ts';
-import { isReclaimSufficient, type ReclaimStep, reclaimPlan } from './decide/reclaim-plan.ts';
-import { exceededStorageLimit, hasStorageLimit } from './decide/storage-limits.ts';
+import { isReclaimSufficient, reclaimPlan } from './decide/reclaim-plan.ts';
 import { isHard, resourceOf, type Threshold, withContainerFs } from './decide/thresholds.ts';
-import { type PodEvictor, pressureEviction, storageEviction } from './evict-pods.ts';
+import { type PodEvictor, pressureEviction } from './evict-pods.ts';
 import type { EvictionReport } from './eviction-report.ts';
-import { nextSampleMs } from './next-sample.ts';
+import { nextPassMs, nextSampleMs, type PassFigures } from './next-sample.ts';
 import type { Pressure } from './pressure.ts';
+import { type NodeReclaim, reclaimUnused } from './reclaim-unused.ts';
 import type { EvictionSettings } from './settings.ts';
+import { StorageLimitCheck } from './storage-limit-check.ts';
 
 interface EvictionDeps {
   /** Active pods with their allocated resources. */
   readonly pods: { all(): readonly Pod[] };
   readonly load: NodeLoadSource;
-  readonly reclaim: ImageReclaim & Pick<ContainerReclaim, 'deleteUnusedContainers'>;
+  readonly reclaim: NodeReclaim;
   readonly evictor: PodEvictor;
   readonly pressure: Pressure;
   readonly wakeUps: {
@@ -54,25 +52,19 @@ interface EvictionDeps {
 }
 
 const intervalMs = 10_000;
-/** A runtime that hangs must not keep memory from being checked. */
-const reclaimDeadlineMs = 30_000;
-const limitsRestFactor = 500;
-const maxLimitsRestMs = 60_000;
-/** So that the next regular pass measures, although its timer may be a little early. */
-const limitsSlackMs = 1_000;
 const defaultLayout: DiskLayout = 'one';
 
 export class EvictionManager implements Component {
   readonly name = 'eviction';
   readonly wakes;
   readonly #deps: EvictionDeps;
+  readonly #limits: StorageLimitCheck;
   readonly #queue: KeyedQueue<'pass' | 'sample'>;
   #tracker: TrackerState = emptyTracker;
   #thresholds: readonly Threshold[];
   /** Undefined until every file system has been measured once; then it stays. */
   #layout: DiskLayout | undefined;
-  /** When the pods with storage limits are measured next; monotonic. */
-  #limitsDueMs = 0;
+  #lastPass: PassFigures | undefined;
   /** The memory thresholds that the last sample or pass found met. */
   #memoryMet: ReadonlySet<Threshold> = new Set();
   /** Ends a pass that does not relieve memory, and may wait for a minute, when memory runs short. */
@@ -80,6 +72,7 @@ export class EvictionManager implements Component {
 
   constructor(deps: EvictionDeps) {
     this.#deps = deps;
+    this.#limits = new StorageLimitCheck(deps);
     this.#thresholds = deps.settings.thresholds;
     const { memoryShortage, runtimeAnswered } = deps.wakeUps;
     this.#queue = new KeyedQueue<'pass' | 'sample'>({
@@ -147,6 +140,9 @@ export class EvictionManager implements Component {
       transitionMs,
     });
     this.#tracker = tracked.state;
+    const figures = { atMs: nowMs, observations };
+    this.#queue.addAfter('pass', nextPassMs(this.#lastPass, figures, this.#thresholds));
+    this.#lastPass = figures;
     this.#memoryMet = this.#metMemory(observations);
     pressure.set(tracked.conditions);
     if (tracked.state.metSinceMs.size === 0) report.relieved();
@@ -213,22 +209,9 @@ export class EvictionManager implements Component {
   }
 
   async #enforceStorageLimits(signal: AbortSignal): Promise<boolean> {
-    const { clock, evictor, load, pods, settings } = this.#deps;
+    const { evictor, settings } = this.#deps;
     if (!settings.storageLimits) return false;
-    const startedMs = clock.monotonic();
-    if (startedMs < this.#limitsDueMs) return false;
-    const limited = pods.all().filter((pod) => hasStorageLimit(pod) && evictor.mayEvict(podUid(pod)));
-    if (limited.length === 0) return false;
-    const only = new Set(limited.map(podUid));
-    const loads = await load.pods({ disk: true, only }, signal);
-    this.#limitsDueMs = startedMs + limitsRestMs(clock.monotonic() - startedMs);
-    const options = { layout: this.#layout ?? defaultLayout };
-    // Read again: pods may have ended or been deleted during the measurement.
-    const evictions = pods.all().flatMap((pod) => {
-      const own = evictor.mayEvict(podUid(pod)) ? loads.get(podUid(pod)) : undefined;
-      const exceeded = own && exceededStorageLimit(pod, own, options);
-      return exceeded === undefined ? [] : [storageEviction(pod, exceeded)];
-    });
+    const evictions = await this.#limits.findExceeded(this.#layout ?? defaultLayout, signal);
     if (evictions.length === 0) return false;
     await evictor.evict(evictions, signal);
     return true;
@@ -236,21 +219,11 @@ export class EvictionManager implements Component {
 
   /** True if that was enough, so that no pod has to be evicted. */
   async #reclaimNode(first: Threshold, acting: readonly Threshold[], signal: AbortSignal): Promise<boolean> {
-    const { clock, report } = this.#deps;
+    const { report } = this.#deps;
     const layout = this.#layout ?? defaultLayout;
     const plan = reclaimPlan(first.signal, layout);
     if (plan.length === 0) return false;
-    for (const step of plan) {
-      try {
-        const what = `the removal of unused ${step}`;
-        await withDeadline({ clock, ms: reclaimDeadlineMs, signal, what }, (inner) =>
-          this.#reclaimStep(step, inner),
-        );
-      } catch (err) {
-        if (isAbortOf(err, signal)) throw err;
-        report.reclaimFailed(step, err);
-      }
-    }
+    await reclaimUnused(this.#deps, plan, signal);
     const observations = await this.#observe(signal);
     const sufficient = isReclaimSufficient({
       signal: first.signal,
@@ -261,12 +234,6 @@ export class EvictionManager implements Component {
     });
     if (sufficient) report.reclaimed(resourceOf(first.signal));
     return sufficient;
-  }
-
-  async #reclaimStep(step: ReclaimStep, signal: AbortSignal): Promise<void> {
-    const { reclaim } = this.#deps;
-    if (step === 'containers') await reclaim.deleteUnusedContainers(signal);
-    else await reclaim.deleteUnusedImages(signal);
   }
 
   async #evictOne(
@@ -300,11 +267,6 @@ export class EvictionManager implements Component {
     this.#queue.abortAll(new Aborted('the kubelet stops'));
     await this.#queue.stop();
   }
-}
-
-/** Many pods with limits take long to measure: they are measured less often, so that the cost stays bounded. */
-function limitsRestMs(tookMs: number): number {
-  return Math.min(Math.max(tookMs * limitsRestFactor, intervalMs - limitsSlackMs), maxLimitsRestMs);
 }
 
 function relievesMemory(threshold: Threshold | undefined): boolean {
