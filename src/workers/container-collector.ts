@@ -9,7 +9,7 @@ import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { Aborted, describeError, isAbort, KubeletError } from '../base/errors.ts';
+import { Aborted, describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 
@@ -91,7 +91,9 @@ export class ContainerCollector implements Component, ContainerReclaim {
 
   #failed(err: unknown): void {
     this.#failedBefore = true;
-    this.#deps.log.error('Container garbage collection failed', { err });
+    // An unavailable runtime is logged once, by the relist.
+    if (isKind(err, 'unavailable')) this.#deps.log.v(2).info('Container garbage collection failed', { err });
+    else this.#deps.log.error('Container garbage collection failed', { err });
     const message = err instanceof KubeletError ? err.message : describeError(err);
     this.#deps.events.node({ type: 'Warning', reason: 'ContainerGCFailed', message });
   }

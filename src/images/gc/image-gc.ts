@@ -7,7 +7,7 @@ import type { ImageReclaim } from '../../api/ports/reclaim.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import { raceAbort, untilAborted } from '../../base/abort/race-abort.ts';
 import type { Component } from '../../base/component.ts';
-import { Aborted, isAbortOf, KubeletError } from '../../base/errors.ts';
+import { Aborted, isAbortOf, isKind, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { runtimeText } from '../pull-error.ts';
@@ -134,17 +134,18 @@ export class ImageGc implements Component, ImageReclaim {
       this.#failedBefore = false;
     } catch (err) {
       if (isAbortOf(err, signal)) return;
+      // An unavailable runtime is logged once, by the relist.
+      const failed = (message: string): void =>
+        isKind(err, 'unavailable') ? log.v(2).info(message, { err }) : log.error(message, { err });
       if (!this.#isPeriodic()) {
-        log.warn('Failed to monitor images', { err });
+        failed('Failed to monitor images');
         return;
       }
       if (this.#failedBefore) {
-        log.error('Image garbage collection failed multiple times in a row', { err });
+        failed('Image garbage collection failed multiple times in a row');
         events.node({ type: 'Warning', reason: 'ImageGCFailed', message: runtimeText(err) });
       } else {
-        log.error('Image garbage collection failed once. Stats initialization may not have completed yet', {
-          err,
-        });
+        failed('Image garbage collection failed once. Stats initialization may not have completed yet');
       }
       this.#failedBefore = true;
     } finally {

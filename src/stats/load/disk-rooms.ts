@@ -8,7 +8,7 @@ import type { DiskRoom, NodeSignals } from '../../api/ports/node-usage.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import { raceAbort } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
-import { describeError } from '../../base/errors.ts';
+import { describeError, isKind } from '../../base/errors.ts';
 
 export interface DiskRoomsDeps {
   /** Called again for a path while a call for it hangs, it must not occupy another thread. */
@@ -77,7 +77,9 @@ export class DiskRooms {
       this.#query = undefined;
     });
     const query = this.#query.catch((err: unknown) => {
-      faults.push(`image file system: ${describeError(err)}`);
+      // An unavailable runtime is logged once, by the relist, and its file systems are measured nevertheless.
+      if (this.#mountPoints === undefined || !isKind(err, 'unavailable'))
+        faults.push(`image file system: ${describeError(err)}`);
     });
     if (this.#mountPoints === undefined) await raceAbort(query, signal).catch(() => undefined);
     return this.#mountPoints;
