@@ -109,7 +109,10 @@ async function measureVictim(
       throw new Disturbed(
         `at least ${Math.round((memory.leastBytes - thresholdBytes) / 1024 ** 2)} MiB above the threshold, or below it too early`,
       );
-    if (!terminated()) return undefined;
+    if (!terminated()) {
+      if (memory.recoveredMs !== undefined) throw new Disturbed('below the threshold only for a while');
+      return undefined;
+    }
     await waitFor(() => memory.recoveredMs !== undefined, 'the memory to be available again', deadlineMs);
     return {
       noticedMs: timeOf(name) - crossedMs,
