@@ -83,7 +83,7 @@ interface Eviction {
   readonly recoveredMs: number;
 }
 
-/** Memory did not run short because of the victim, so that the run does not measure the kubelet. */
+/** Memory did not run short because of the victim, so that the kubelet was not measured. */
 class Disturbed extends Error {}
 
 /** Waits for SIGTERM in the victim. Undefined if the kubelet missed that the victim took the memory. */
