@@ -23,8 +23,8 @@ interface HandlersRooms {
   readonly cri: StreamDeps['cri'] & CheckpointDeps['cri'];
   readonly checks: readonly HealthCheck[];
   readonly explain: {
-    readonly pods: { explain(): unknown };
-    readonly eviction: { explain(): Promise<unknown> };
+    readonly pods: { explain(): object };
+    readonly eviction: { node(): unknown; explain(): Promise<unknown> };
   };
   readonly probeMetrics: { render(): string };
   /** The handlers of the stats summary and of /metrics. */
@@ -46,7 +46,7 @@ export function routeHandlers(input: HandlersInput, rooms: HandlersRooms): Route
       stores: { desired, statuses, observed },
       checks,
       slis: new HealthSlis(),
-      explain: () => explain.pods.explain(),
+      explain: () => ({ node: explain.eviction.node(), ...explain.pods.explain() }),
       explainEviction: () => explain.eviction.explain(),
       configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
       flagz: () => flagValues(args),

@@ -115,6 +115,19 @@ test('reports both memory figures, and every signal with its thresholds', async 
   });
 });
 
+test('the state of the node has both memory figures and measures nothing else', () => {
+  const { measurements, run } = dryRun({ signals: short });
+  expect(run.node()).toEqual({
+    conditions: [],
+    memory: {
+      source: 'WorkingSet',
+      workingSetAvailableBytes: amount('1Mi'),
+      kernelAvailableBytes: amount('6Gi'),
+    },
+  });
+  expect(measurements()).toBe(0);
+});
+
 test('separate file systems have separate orders', async () => {
   const images = aDisk({ device: 'images' });
   const signals = { imageFs: images, containerFs: images };

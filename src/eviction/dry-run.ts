@@ -76,6 +76,12 @@ export class EvictionDryRun {
     this.#deps = deps;
   }
 
+  /** For /explain: reads the kernel only. */
+  node(): Pick<EvictionExplanation, 'conditions' | 'memory'> {
+    const { load, pressure, settings } = this.#deps;
+    return { conditions: pressure.conditions(), memory: memoryFigures(load.memory(), settings) };
+  }
+
   explain(): Promise<EvictionExplanation> {
     const { clock } = this.#deps;
     if (this.#latest !== undefined && clock.monotonic() - this.#latest.endedMs < sharedMs)
@@ -114,7 +120,7 @@ export class EvictionDryRun {
 }
 
 function memoryFigures(
-  { kernelAvailableBytes, memory }: NodeSignals,
+  { kernelAvailableBytes, memory }: Pick<NodeSignals, 'kernelAvailableBytes' | 'memory'>,
   { memorySource }: EvictionSettings,
 ): EvictionExplanation['memory'] {
   return {
