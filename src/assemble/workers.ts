@@ -91,7 +91,8 @@ export function assembleWorkers(
     log: log.with({ component: 'housekeeping' }),
     everyMs: housekeepingMs,
   });
-  const trimmer = new MemoryTrimmer({ desired: allocated, trim: edges.trimMemory, clock });
+  const { residentBytes, trimMemory: trim } = edges;
+  const trimmer = new MemoryTrimmer({ desired: allocated, trim, residentBytes, clock });
   const updates = new UpdateChecks({
     desired: rooms.stores.desired,
     declared,

@@ -31,7 +31,7 @@ import { killProcess } from './machine/kill-process.ts';
 import { LoopDelayMonitor } from './machine/loop-delay.ts';
 import { nodeHost } from './machine/node-host.ts';
 import { processProfiler } from './machine/profiler.ts';
-import { trimMemory } from './machine/trim-memory.ts';
+import { residentBytes, trimMemory } from './machine/trim-memory.ts';
 import { DecodeWorker } from './manifests/decode-worker-client.ts';
 import { listManifests, readManifestFile } from './manifests/read-manifest.ts';
 import { watchManifests } from './manifests/watch-manifests.ts';
@@ -81,6 +81,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
     trimMemory,
+    residentBytes,
     hookHttp,
     idRange: (idsPerPod: number) => kubeletIdRange(idsPerPod),
     tails: { readTail, readLogTail },

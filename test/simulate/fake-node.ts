@@ -392,6 +392,7 @@ export class FakeNode {
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),
         trimMemory: () => undefined,
+        residentBytes: () => 0,
         listen: () => Promise.reject(new Error('no ports in memory')),
         upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
         listenSecure: async ({ handler, host, port }) => {

@@ -16,3 +16,8 @@ function exposeGc(): () => void {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 }
+
+/** Reads one file of /proc. */
+export function residentBytes(): number {
+  return process.memoryUsage.rss();
+}
