@@ -22,8 +22,11 @@ interface Generator {
 }
 
 export const generators: readonly Generator[] = [
-  protocolCode('proto/runtime', 'src/api/cri/generated'),
-  protocolCode('proto/pods', 'src/api/kubelet/generated'),
+  protocolCode(['proto/runtime'], 'src/api/cri/generated'),
+  protocolCode(
+    ['proto/deviceplugin', 'proto/pluginregistration', 'proto/podresources', 'proto/pods'],
+    'src/api/kubelet/generated',
+  ),
   ...renderedFolders.map((folder) => ({
     name: `${folder} from the table of the Kubernetes API`,
     folder,
@@ -63,12 +66,12 @@ function wiringPage(): Files {
   return { 'docs/wiring.md': renderWiring(kubelet) };
 }
 
-/** What buf.gen.yaml yields for one folder of proto/. Offline: the plugin is a development dependency. */
-function protocolCode(source: string, folder: string): Generator {
+/** What buf.gen.yaml yields for folders of proto/. Offline: the plugin is a development dependency. */
+function protocolCode(sources: readonly string[], folder: string): Generator {
   const generate = (root: string): Files => {
     const output = mkdtempSync(join(tmpdir(), 'kubelet-generate-'));
     try {
-      const args = ['generate', '--path', source, '--output', output];
+      const args = ['generate', ...sources.flatMap((source) => ['--path', source]), '--output', output];
       execFileSync(join(root, 'node_modules/.bin/buf'), args, { cwd: root });
       const files = Object.entries(textsBelow(output, 'generated'));
       return Object.fromEntries(
@@ -78,7 +81,7 @@ function protocolCode(source: string, folder: string): Generator {
       rmSync(output, { recursive: true, force: true });
     }
   };
-  return { name: `messages from ${source}`, folder, generate };
+  return { name: `messages from ${sources.join(', ')}`, folder, generate };
 }
 
 function textsBelow(root: string, folder: string): Files {

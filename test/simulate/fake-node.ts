@@ -525,6 +525,10 @@ export class FakeNode {
       write,
       replace: write,
       flush: async () => undefined,
+      keep: async (path, as) => {
+        const text = this.stateFiles.get(path);
+        if (text !== undefined) await write(as, text);
+      },
     };
   }
 

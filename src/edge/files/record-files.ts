@@ -2,7 +2,7 @@
 // pkg/kubelet/images/pullmanager/fs_pullrecords.go. Invariants: a reader sees the old text or the new one, also after a kill
 // of the kubelet; a written or flushed file also survives a power loss; only the kubelet's user can read the files.
 import { closeSync, constants, fdatasync, writeFile } from 'node:fs';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeletError } from '../../base/errors.ts';
@@ -48,6 +48,19 @@ export const recordFiles = {
       }
     };
     await orMissing(sync, `cannot flush ${path}`);
+  },
+
+  /** Gives the file a second name, replacing what had it; nothing if the file does not exist. */
+  async keep(path: string, as: string): Promise<void> {
+    const temporary = `${as}${temporarySuffix}`;
+    const keep = async (): Promise<void> => {
+      await rm(temporary, { force: true });
+      await link(path, temporary);
+      await rename(temporary, as);
+      // rename() leaves both names if they are links to the same file already.
+      await rm(temporary, { force: true });
+    };
+    await orMissing(keep, `cannot keep ${path} as ${as}`);
   },
 
   /** Removes the file if it exists. */

@@ -2,39 +2,8 @@
 // the CPU, memory and topology managers. Invariant: only online CPUs are listed; a machine without NUMA is one node.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { MachineCache, MachineTopology, NumaNode } from '../../api/ports/machine-topology.ts';
 import { parseCpuList } from '../../api/quantity/cpu-list.ts';
-
-interface MachineThread {
-  readonly id: number;
-  /** The kernel's core ID, unique within a socket only. */
-  readonly core: number;
-  readonly socket: number;
-}
-
-interface MachineCache {
-  readonly level: number;
-  /** Data, Instruction, Unified. */
-  readonly type: string;
-  readonly sizeBytes: bigint;
-  readonly threads: readonly number[];
-}
-
-interface NumaNode {
-  readonly id: number;
-  readonly memoryBytes: bigint;
-  readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
-  /** To each node, itself included, in the order of their IDs. 10 is the distance to itself. */
-  readonly distances: readonly number[];
-  readonly threads: readonly MachineThread[];
-  readonly caches: readonly MachineCache[];
-}
-
-interface MachineTopology {
-  readonly sockets: number;
-  readonly cores: number;
-  readonly threads: number;
-  readonly nodes: readonly NumaNode[];
-}
 
 const kernel = { sys: '/sys', proc: '/proc' };
 
@@ -103,6 +72,7 @@ async function readCaches(directory: string): Promise<readonly MachineCache[]> {
     .toSorted();
   return await Promise.all(
     names.map(async (name) => ({
+      id: await optionalNumber(join(directory, name, 'id')),
       level: await number(join(directory, name, 'level')),
       type: await text(join(directory, name, 'type')),
       sizeBytes: cacheSize(await text(join(directory, name, 'size'))),
@@ -135,6 +105,11 @@ function cacheSize(size: string): bigint {
 
 async function text(path: string): Promise<string> {
   return (await readFile(path, 'utf8').catch(() => '')).trim();
+}
+
+async function optionalNumber(path: string): Promise<number | undefined> {
+  const found = await text(path);
+  return /^\d+$/.test(found) ? Number(found) : undefined;
 }
 
 async function number(path: string): Promise<number> {

@@ -1,21 +1,37 @@
-// The interface between the topology manager and the managers that allocate resources of NUMA nodes: CPUs, memory, devices.
-// Types only. Upstream: HintProvider in pkg/kubelet/cm/topologymanager.
+// The interface between the topology manager and the managers that allocate resources of NUMA nodes: devices, CPUs, memory (in
+// this order). Types only. Upstream: HintProvider in pkg/kubelet/cm/topologymanager.
+// Invariant: every method is synchronous, so that one pod's allocation is atomic; what a device plugin has to do is done later, by
+// the device manager's own `commit`.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
+import type { NumaMask } from './numa-nodes.ts';
 
-interface TopologyHint {
+export interface TopologyHint {
   /** Undefined if any NUMA node will do. */
-  readonly numaNodes: readonly number[] | undefined;
+  readonly mask: NumaMask | undefined;
   /** Whether this is the smallest possible set of nodes. */
   readonly preferred: boolean;
 }
 
+/**
+ * The possible placements by resource. Undefined, or no entry at all: no preference. An empty list: the resource is not
+ * available on any set of nodes.
+ */
+export type ResourceHints = ReadonlyMap<string, readonly TopologyHint[] | undefined>;
+
 export interface HintProvider {
   readonly name: string;
-  /** The possible placements by resource. Undefined: no preference. An empty list: the resource is not available. */
-  hints(pod: Pod, container: Container): Readonly<Record<string, readonly TopologyHint[] | undefined>>;
-  /** Allocates what the container needs, on the NUMA nodes of the merged hint. Throws the error to reject the pod with. */
-  allocate(pod: Pod, container: Container): void;
+  containerHints(pod: Pod, container: Container): ResourceHints;
+  /** For the scope "pod": of the whole pod. */
+  podHints(pod: Pod): ResourceHints;
+  /**
+   * Allocates what the container needs, on the NUMA nodes of the merged hint; keeps what the container already has. Throws a
+   * KubeletError: its reason and message reject the pod if the reason is a type of upstream's admission errors
+   * (SMTAlignmentError, …), else the reason is UnexpectedAdmissionError.
+   */
+  allocate(pod: Pod, container: Container, hint: TopologyHint): void;
   /** Frees what the pod holds, if anything: it has ended, was removed or was rejected. Idempotent. */
   release(uid: PodUid): void;
+  /** The pods that hold anything. */
+  holders(): Iterable<PodUid>;
 }

@@ -155,7 +155,9 @@ test('rejects a pod if a provider fails to allocate, and releases what others al
   const calls: string[] = [];
   const provider = (name: string, fails = false): HintProvider => ({
     name,
-    hints: () => ({}),
+    containerHints: () => new Map(),
+    podHints: () => new Map(),
+    holders: () => [],
     allocate: (_pod, container) => {
       calls.push(`${name} allocates ${container.name}`);
       if (fails) throw new KubeletError('conflict', 'UnexpectedAdmissionError', 'none left');
@@ -174,7 +176,13 @@ test('rejects a pod if a provider fails to allocate, and releases what others al
 
 test('releases the resources of a pod when it has ended or was removed, not before', async () => {
   const released: string[] = [];
-  const provider = { name: 'a', hints: () => ({}), allocate: () => undefined };
+  const provider = {
+    name: 'a',
+    containerHints: () => new Map(),
+    podHints: () => new Map(),
+    holders: () => [],
+    allocate: () => undefined,
+  };
   const changed = new Channel<PodUid>();
   const states = new Map<PodUid, PodLifecycle>();
   const manager = new TopologyManager([{ ...provider, release: (uid) => void released.push(uid) }]);

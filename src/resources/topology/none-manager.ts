@@ -3,13 +3,14 @@
 // Upstream: policy_none.go of pkg/kubelet/cm/cpumanager and memorymanager, and NewCheckpointState of both.
 // Invariant: a policy that is not implemented keeps the kubelet from starting; no pod runs without the exclusivity it expects.
 import { join } from 'node:path';
+import type { PodUid } from '../../api/pod/pod-ref.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Component } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { cannotRestore, type StateFiles } from '../checkpoint/checkpoint-file.ts';
 import { decodeCpuState, encodeCpuState } from '../cpu/cpu-state.ts';
 import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts';
-import type { HintProvider } from './hint-provider.ts';
+import type { HintProvider, ResourceHints } from './hint-provider.ts';
 
 interface NoneManagerDeps {
   readonly files: Pick<StateFiles, 'read' | 'write'>;
@@ -98,8 +99,16 @@ class NoneManager implements Component, HintProvider {
     return { stopped: untilAborted(signal) };
   }
 
-  hints(): ReturnType<HintProvider['hints']> {
-    return {};
+  containerHints(): ResourceHints {
+    return new Map();
+  }
+
+  podHints(): ResourceHints {
+    return new Map();
+  }
+
+  holders(): readonly PodUid[] {
+    return [];
   }
 
   allocate(): void {

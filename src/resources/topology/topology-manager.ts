@@ -20,6 +20,8 @@ interface PodEnds {
   get(uid: PodUid): PodLifecycle | undefined;
 }
 
+const noPreference = { mask: undefined, preferred: true };
+
 export class TopologyManager {
   readonly #providers: readonly HintProvider[];
 
@@ -41,7 +43,7 @@ export class TopologyManager {
   admit(pod: Pod): Rejection | undefined {
     try {
       for (const container of initAndRegularContainers(pod))
-        for (const provider of this.#providers) provider.allocate(pod, container);
+        for (const provider of this.#providers) provider.allocate(pod, container, noPreference);
       return undefined;
     } catch (err) {
       this.#release(podUid(pod));

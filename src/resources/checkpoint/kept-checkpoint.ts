@@ -1,0 +1,104 @@
+// A checkpoint that never keeps the kubelet from starting. Every write keeps its predecessor; a file that cannot be decoded is set
+// aside, and its predecessor is used instead if it can be.
+// differs from upstream, which refuses to start until the node is drained and the file is deleted.
+// Invariants: the file itself is the Go kubelet's; the names beside it start with a dot, which the Go kubelet ignores; a power
+// loss or a kill leaves the file or its predecessor whole.
+import { basename, dirname, join } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { describeError } from '../../base/errors.ts';
+import { CheckpointFile, type StateFiles } from './checkpoint-file.ts';
+
+export interface KeptFiles extends Pick<StateFiles, 'read' | 'replace' | 'flush'> {
+  /** Gives the file a second name, replacing what had it; nothing if the file does not exist. */
+  keep(path: string, as: string): Promise<void>;
+}
+
+interface KeptCheckpointOptions<T> {
+  readonly files: KeptFiles;
+  readonly path: string;
+  readonly clock: Pick<Clock, 'setTimer'>;
+  /** Throws if the text is not a checkpoint of this kind. */
+  readonly decode: (text: string) => T;
+  readonly encode: () => string;
+  readonly onError: (err: unknown) => void;
+}
+
+export interface CheckpointFault {
+  readonly path: string;
+  readonly why: string;
+  /** Where the damaged file is now. */
+  readonly setAside: string;
+  /** Whether the predecessor took its place. */
+  readonly usedPrevious: boolean;
+}
+
+export interface LoadedCheckpoint<T> {
+  /** Undefined: there is none, or neither the file nor its predecessor can be used. */
+  readonly state: T | undefined;
+  readonly fault: CheckpointFault | undefined;
+}
+
+export class KeptCheckpoint<T> {
+  readonly #options: KeptCheckpointOptions<T>;
+  readonly #file: CheckpointFile;
+
+  constructor(options: KeptCheckpointOptions<T>) {
+    this.#options = options;
+    const { files, path } = options;
+    const replace = async (target: string, text: string): Promise<void> => {
+      await files.keep(path, this.#previous).catch(options.onError);
+      await files.replace(target, text);
+    };
+    this.#file = new CheckpointFile({ ...options, files: { read: files.read, flush: files.flush, replace } });
+  }
+
+  get #previous(): string {
+    return this.#beside('previous');
+  }
+
+  #beside(what: string): string {
+    const { path } = this.#options;
+    return join(dirname(path), `.${basename(path)}.${what}`);
+  }
+
+  async load(): Promise<LoadedCheckpoint<T>> {
+    const { decode, files, onError, path } = this.#options;
+    const text = await this.#file.read();
+    if (text === undefined) return { state: undefined, fault: undefined };
+    try {
+      return { state: decode(text), fault: undefined };
+    } catch (err) {
+      const setAside = this.#beside('damaged');
+      await files.keep(path, setAside).catch(onError);
+      const previous = await this.#decodePrevious();
+      const fault = { path, why: describeError(err), setAside, usedPrevious: previous !== undefined };
+      return { state: previous, fault };
+    }
+  }
+
+  async #decodePrevious(): Promise<T | undefined> {
+    const { decode, files } = this.#options;
+    try {
+      const text = await files.read(this.#previous);
+      return text === undefined ? undefined : decode(text);
+    } catch {
+      // Both are damaged: the state is rebuilt.
+      return undefined;
+    }
+  }
+
+  /** Queues a write of the current state and returns at once. `saved` waits for it. */
+  save(): void {
+    this.#file.save();
+  }
+
+  /** Resolves when the current state is in the file. Rejects if the write failed. */
+  async saved(): Promise<void> {
+    await this.#file.saved();
+  }
+
+  /** Resolves when everything written is on disk. */
+  async flush(): Promise<void> {
+    await this.#file.flush();
+  }
+}
