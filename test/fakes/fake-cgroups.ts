@@ -1,7 +1,7 @@
 // Cgroups in memory: their settings and processes.
 // Invariant: as in the kernel, a cgroup with processes in it or below it cannot be removed, and a missing one cannot be
 // written.
-import type { CgroupName, CgroupSettings, Cgroups } from '../../src/api/ports/cgroups.ts';
+import type { CgroupName, CgroupSettings, Cgroups, Cpuset } from '../../src/api/ports/cgroups.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 
 interface FakeCgroup {
@@ -120,6 +120,13 @@ export class FakeCgroups implements Cgroups {
       cpuPeriodUs = 100_000n,
     } = this.settings(this.path(name)) ?? {};
     return { cpuShares, cpuQuotaUs, cpuPeriodUs };
+  }
+
+  /** By path of the child. */
+  readonly cpusets = new Map<string, Cpuset>();
+
+  async cpuset(name: CgroupName, child: string): Promise<Cpuset | undefined> {
+    return this.cpusets.get(`${this.path(name)}/${child}`);
   }
 
   #make(path: string): FakeCgroup {

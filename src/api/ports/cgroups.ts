@@ -29,6 +29,12 @@ export interface CpuSettings {
   readonly cpuPeriodUs: bigint;
 }
 
+/** Lists in the kernel's form; empty: inherited. */
+export interface Cpuset {
+  readonly cpus: string;
+  readonly memoryNodes: string;
+}
+
 export interface Cgroups {
   readonly version: 1 | 2;
   /** The cgroup path for the runtime and the file system, with a leading slash. */
@@ -61,6 +67,8 @@ export interface Cgroups {
   /** Without a limit: a very large number on v1, as in the kernel, and -1 on v2. */
   memoryLimitBytes(name: CgroupName): Promise<bigint>;
   cpu(name: CgroupName): Promise<CpuSettings>;
+  /** Of the child of this name on disk. Undefined if it does not exist or sets none. */
+  cpuset(name: CgroupName, child: string): Promise<Cpuset | undefined>;
   /** Closes its connections and descriptors. */
   close(): void;
 }

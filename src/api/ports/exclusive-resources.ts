@@ -1,4 +1,4 @@
-// What the CPU, memory and device managers grant to a container. Types only: resources/ grants it, runtime/ passes it to the CRI.
+// What the CPU, memory and device managers grant to a container: resources/ grants it, runtime/ passes it to the CRI.
 // Upstream: RunContainerOptions of the device manager and the InternalContainerLifecycle in pkg/kubelet/cm.
 import type { Container, Pod } from '../k8s/types.ts';
 import type { PodUid } from '../pod/pod-ref.ts';
@@ -31,8 +31,6 @@ export interface ContainerGrants extends DeviceGrants {
   readonly cpus: string | undefined;
   /** cpuset.mems; undefined if the runtime decides. */
   readonly memoryNodes: string | undefined;
-  /** Whether the CPUs are the container's own: it gets no CFS quota then. */
-  readonly hasExclusiveCpus: boolean;
 }
 
 export interface ExclusiveResources {
@@ -40,6 +38,17 @@ export interface ExclusiveResources {
   grants(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerGrants>;
   /** The runtime has started the container. */
   started(pod: Pod, container: Container): void;
-  /** Whether a container of the pod has CPUs of its own: the pod's cgroup gets no CFS quota then. */
-  hasExclusiveCpus(uid: PodUid): boolean;
+  /** Whether this container has CPUs of its own, or any container of the pod: neither it nor the pod gets a CFS quota then. */
+  hasExclusiveCpus(uid: PodUid, container?: string): boolean;
 }
+
+/** Of a container that has nothing for itself. */
+export const noGrants: ContainerGrants = {
+  cpus: undefined,
+  memoryNodes: undefined,
+  env: new Map(),
+  mounts: [],
+  devices: [],
+  annotations: new Map(),
+  cdiDevices: [],
+};

@@ -116,6 +116,13 @@ describe('version 1', () => {
     });
   });
 
+  test("reads the CPUs and memory nodes of a container's cgroup", async () => {
+    await writeFiles({ 'cpuset/kubepods/c/cpuset.cpus': '1,3\n', 'cpuset/kubepods/c/cpuset.mems': '0\n' });
+    const cgroups = v1(all);
+    expect(await cgroups.cpuset(['kubepods'], 'c')).toEqual({ cpus: '1,3', memoryNodes: '0' });
+    expect(await cgroups.cpuset(['kubepods'], 'other')).toBeUndefined();
+  });
+
   test('does not create a missing file', async () => {
     await mkdir(join(dir, 'cpu/kubepods'), { recursive: true });
     await expect(v1(['cpu']).update(['kubepods'], { cpuShares: 2n })).rejects.toMatchObject({
@@ -312,6 +319,11 @@ describe('version 2', () => {
       limit: -1n,
       usage: 77n,
     });
+  });
+
+  test("reads the CPUs and memory nodes of a container's cgroup", async () => {
+    await writeFiles({ 'kubepods/c/cpuset.cpus': '2\n', 'kubepods/c/cpuset.mems': '\n' });
+    expect(await v2().cpuset(['kubepods'], 'c')).toEqual({ cpus: '2', memoryNodes: '' });
   });
 
   test('names a value that cannot be parsed', async () => {

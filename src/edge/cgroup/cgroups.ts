@@ -1,9 +1,10 @@
 // The cgroups of this machine, v1 or v2, through the file system. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go.
 // Invariant: on a machine with both versions mounted the controllers are on v1, and v1 is used.
 import { join } from 'node:path';
-import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
+import type { CgroupName, CgroupSettings, Cgroups, Cpuset } from '../../api/ports/cgroups.ts';
 import { settleAll } from '../../base/abort/settle-all.ts';
 import type { Clock } from '../../base/clock.ts';
+import { isGone, readCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import type { CgroupSpelling } from './cgroup-spelling.ts';
 import { directoriesIn, isDirectory, processesBelow, removeIdle, removeTree } from './cgroup-tree.ts';
@@ -107,6 +108,23 @@ export class CgroupFs implements Cgroups {
 
   async cpu(name: CgroupName): ReturnType<Cgroups['cpu']> {
     return await this.#kind.cpu(this.path(name));
+  }
+
+  async cpuset(name: CgroupName, child: string): Promise<Cpuset | undefined> {
+    const { hierarchies } = this.#options;
+    const mount = hierarchies.version === 1 ? hierarchies.mountPoints.get('cpuset') : hierarchies.root;
+    if (mount === undefined) return undefined;
+    const directory = join(mount, this.path(name), child);
+    try {
+      const [cpus, memoryNodes] = await Promise.all([
+        readCgroupFile(join(directory, 'cpuset.cpus')),
+        readCgroupFile(join(directory, 'cpuset.mems')),
+      ]);
+      return { cpus, memoryNodes };
+    } catch (err) {
+      if (isGone(err)) return undefined;
+      throw err;
+    }
   }
 
   close(): void {

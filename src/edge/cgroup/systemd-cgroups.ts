@@ -60,6 +60,7 @@ export function systemdCgroups(files: Cgroups, units: Units): Cgroups {
     memoryUsageBytes: (name) => files.memoryUsageBytes(name),
     memoryLimitBytes: (name) => files.memoryLimitBytes(name),
     cpu: (name) => files.cpu(name),
+    cpuset: (name, child) => files.cpuset(name, child),
     close: () => units.close(),
   };
 }

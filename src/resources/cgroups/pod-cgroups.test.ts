@@ -118,3 +118,24 @@ test('lists the pods that have cgroups', async () => {
     cgroups.enter(path, 1);
   expect([...(await pods.podsWithCgroups())].toSorted()).toEqual(['b', 'g', 'x']);
 });
+
+test('a pod with exclusive CPUs has no quota', async () => {
+  const cgroups = new FakeCgroups();
+  const exclusive = { hasExclusiveCpus: (uid: string) => uid === 'u' };
+  const pods = new PodCgroups({ cgroups, root: ['kubepods'], policy, exclusive });
+  const requests = { cpu: '1', memory: '1Mi' };
+  const containers = [aContainer({ resources: { requests, limits: requests } })];
+  await pods.ensure(aPod({ uid: 'u', containers }));
+  expect(cgroups.settings('/kubepods/podu')).toMatchObject({ cpuShares: 1024n, cpuQuotaUs: -1n });
+  expect(pods.desiredAmounts(aPod({ uid: 'u', containers }))).toMatchObject({ cpuQuotaUs: -1n });
+  expect(pods.desiredAmounts(aPod({ uid: 'v', containers }))).toMatchObject({ cpuQuotaUs: 100_000n });
+});
+
+test("reads the CPUs and memory nodes of a container's cgroup, whatever the runtime calls it", async () => {
+  const { cgroups, pods } = rig();
+  const found = { cpus: '1,3', memoryNodes: '0' };
+  cgroups.cpusets.set('/kubepods/podu/cri-containerd-abc.scope', found);
+  expect(await pods.cpuset('u', 'abc')).toEqual(found);
+  expect(await pods.cpuset('u', 'other')).toBeUndefined();
+  await expect(pods.cpuset('u', '../x')).rejects.toThrow('is not a container ID');
+});

@@ -5,7 +5,8 @@
 import type { Pod } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
-import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
+import type { CgroupName, CgroupSettings, Cgroups, Cpuset } from '../../api/ports/cgroups.ts';
+import type { ExclusiveResources } from '../../api/ports/exclusive-resources.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { type PodCgroupPolicy, podCgroupSettings } from './pod-cgroup-settings.ts';
 
@@ -22,12 +23,15 @@ interface PodCgroupsDeps {
     | 'path'
     | 'nameOf'
     | 'cpu'
+    | 'cpuset'
     | 'memoryLimitBytes'
     | 'memoryUsageBytes'
   >;
   /** The cgroup of all pods. */
   readonly root: CgroupName;
   readonly policy: PodCgroupPolicy;
+  /** Undefined: no container has CPUs of its own. */
+  readonly exclusive?: Pick<ExclusiveResources, 'hasExclusiveCpus'>;
 }
 
 const classes = { Guaranteed: [], Burstable: ['burstable'], BestEffort: ['besteffort'] } as const;
@@ -71,12 +75,12 @@ export class PodCgroups {
    * and applying them.
    */
   async ensure(pod: Pod): Promise<void> {
-    const { cgroups, policy } = this.#deps;
+    const { cgroups } = this.#deps;
     const name = this.nameOf(pod);
     try {
       this.#created.set(podUid(pod), name);
       this.#removed.delete(podUid(pod));
-      await cgroups.begin(name, podCgroupSettings(pod, policy));
+      await cgroups.begin(name, podCgroupSettings(pod, this.#policyOf(pod)));
     } catch (err) {
       const kind = err instanceof KubeletError ? err.kind : 'internal';
       const message = `failed to create container for [${name.join(' ')}] : ${describeError(err)}`;
@@ -84,9 +88,16 @@ export class PodCgroups {
     }
   }
 
+  /** The exclusive CPUs of a container are all that it may use: a quota of the pod would only throttle it. */
+  #policyOf(pod: Pod): PodCgroupPolicy {
+    const { exclusive, policy } = this.#deps;
+    const isExclusive = exclusive?.hasExclusiveCpus(podUid(pod)) === true;
+    return isExclusive ? { ...policy, enforceCpuLimits: false } : policy;
+  }
+
   /** The settings that a resize can change, as computed from the spec. */
   desiredAmounts(pod: Pod): PodAmounts {
-    const all = podCgroupSettings(pod, this.#deps.policy);
+    const all = podCgroupSettings(pod, this.#policyOf(pod));
     const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes, unified } = all;
     return {
       ...(cpuShares === undefined ? {} : { cpuShares }),
@@ -136,15 +147,19 @@ export class PodCgroups {
 
   /** Kills the processes in a container's cgroup, for a container that the runtime has lost. */
   async killContainer(uid: string, containerId: string): Promise<void> {
-    if (!/^[\w.-]+$/.test(containerId) || /^\.+$/.test(containerId))
-      throw new KubeletError(
-        'invalid',
-        'InvalidPath',
-        `${JSON.stringify(containerId)} is not a container ID`,
-      );
-    const spellings = [containerId, `cri-containerd-${containerId}.scope`, `crio-${containerId}.scope`];
     for (const name of this.#possibleNames(uid))
-      for (const own of spellings) await this.#deps.cgroups.kill(name, own);
+      for (const own of containerSpellings(containerId)) await this.#deps.cgroups.kill(name, own);
+  }
+
+  /** The CPUs and memory nodes that a container's cgroup has now; undefined if it is not found or names none. */
+  async cpuset(uid: string, containerId: string): Promise<Cpuset | undefined> {
+    for (const name of this.#possibleNames(uid)) {
+      for (const own of containerSpellings(containerId)) {
+        const found = await this.#deps.cgroups.cpuset(name, own);
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
   }
 
   /** UIDs of pods that have a cgroup. */
@@ -179,4 +194,11 @@ export class PodCgroups {
       );
     return Object.values(classes).map((parents) => [...this.#deps.root, ...parents, `${prefix}${uid}`]);
   }
+}
+
+/** The names that runtimes give to a container's cgroup. */
+function containerSpellings(containerId: string): readonly string[] {
+  if (!/^[\w.-]+$/.test(containerId) || /^\.+$/.test(containerId))
+    throw new KubeletError('invalid', 'InvalidPath', `${JSON.stringify(containerId)} is not a container ID`);
+  return [containerId, `cri-containerd-${containerId}.scope`, `crio-${containerId}.scope`];
 }
