@@ -1,5 +1,6 @@
 // The floor: RunPodSandbox, CreateContainer and StartContainer with the same requests that the kubelet makes for the same
 // pod, but without a kubelet.
+import { noGrants } from '../src/api/ports/exclusive-resources.ts';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -98,6 +99,7 @@ async function startPod(
       imageUser: { uid: undefined, username: '' },
       users,
       options: { env: new Map(), mounts, devices: [] },
+      grants: noGrants,
     },
     settings(rig),
   );

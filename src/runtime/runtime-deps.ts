@@ -7,6 +7,7 @@ import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodVolumes } from '../api/pod/pod-volumes.ts';
 import type { CgroupSettings } from '../api/ports/cgroups.ts';
 import type { EventSink } from '../api/ports/events.ts';
+import type { ExclusiveResources } from '../api/ports/exclusive-resources.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { ProbeResultsView } from '../api/ports/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
@@ -148,6 +149,8 @@ export interface PodInputs {
   readonly objects: PodObjects;
   readonly volumes: PodVolumes;
   readonly userNamespaces: PodUserNamespaces;
+  /** CPUs, memory and devices that containers have for themselves. */
+  readonly exclusive: ExclusiveResources;
 }
 
 /** What the kubelet remembers of containers between two syncs. */

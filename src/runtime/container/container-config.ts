@@ -9,6 +9,7 @@ import type { Container, Pod } from '../../api/k8s/types.ts';
 import { containerHashText } from '../../api/pod/container-hash.ts';
 import { expandVariables, expansionTooLarge } from '../../api/pod/expand.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
+import type { ContainerGrants } from '../../api/ports/exclusive-resources.ts';
 import { containerLogPath } from '../paths.ts';
 import type { PodConfigSettings } from '../sandbox/sandbox-config.ts';
 import { environmentTexts, remainingBytes } from './container-env.ts';
@@ -21,13 +22,14 @@ interface ContainerConfigInput extends SecurityInput {
   /** The runtime's reference to the image. */
   readonly imageRef: string;
   readonly options: ContainerOptions;
+  readonly grants: ContainerGrants;
 }
 
 export function generateContainerConfig(
   input: ContainerConfigInput,
   settings: PodConfigSettings,
 ): CriRequest<ContainerConfig> {
-  const { pod, container, options, restartCount } = input;
+  const { pod, container, grants, options, restartCount } = input;
   const texts = environmentTexts(options.env);
   let leftBytes = remainingBytes(options.env);
   const expand = (text: string): string => {
@@ -46,20 +48,28 @@ export function generateContainerConfig(
     envs: [...options.env].map(([key, value]) => ({ key, value })),
     mounts: options.mounts.map((mount) => withIdMappings(mount, input.users)),
     devices: options.devices,
+    ...(grants.cdiDevices.length === 0 ? {} : { CDIDevices: grants.cdiDevices.map((name) => ({ name })) }),
     labels: {
       [criLabels.podName]: pod.metadata?.name ?? '',
       [criLabels.podNamespace]: pod.metadata?.namespace ?? '',
       [criLabels.podUid]: podUid(pod),
       [criLabels.containerName]: container.name,
     },
-    annotations: containerAnnotations(pod, container, restartCount),
+    annotations: {
+      ...Object.fromEntries(grants.annotations),
+      ...containerAnnotations(pod, container, restartCount),
+    },
     logPath: containerLogPath(container.name, restartCount),
     stdin: container.stdin === true,
     stdinOnce: container.stdinOnce === true,
     tty: container.tty === true,
     ...(stopSignal === undefined ? {} : { stopSignal: toCriSignal(stopSignal) }),
     linux: {
-      resources: containerResources(pod, container, settings.resources),
+      resources: {
+        ...containerResources(pod, container, settings.resources),
+        ...(grants.cpus === undefined ? {} : { cpusetCpus: grants.cpus }),
+        ...(grants.memoryNodes === undefined ? {} : { cpusetMems: grants.memoryNodes }),
+      },
       securityContext: containerSecurityContext(input, settings.seccomp),
     },
   };

@@ -3,6 +3,7 @@ import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import type { PodVolumes } from '../../api/pod/pod-volumes.ts';
+import { noGrants } from '../../api/ports/exclusive-resources.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/log/log.ts';
@@ -25,6 +26,7 @@ class Rig {
   readonly modes = new Map<string, number>();
   objects = noServices;
   volumes = noVolumes;
+  grants = noGrants;
 
   async options(container: Container, pod: PodOver = {}, podIps: readonly string[] = ['10.0.0.1']) {
     const files = {
@@ -52,12 +54,34 @@ class Rig {
     };
     const input = { pod: aPod({ ...pod, containers: [container] }), container, restartCount: 0, podIps };
     const message = await messageMount(deps.node, input);
-    return await containerOptions(deps, { ...input, message, imageVolumes: new Map() }, signal);
+    return await containerOptions(
+      deps,
+      { ...input, message, imageVolumes: new Map(), grants: this.grants },
+      signal,
+    );
   }
 }
 
 const paths = (mounts: readonly { readonly containerPath?: string | undefined }[]): unknown =>
   mounts.map(({ containerPath }) => containerPath);
+
+test('devices of plugins come before those of volumes; the variables of the container win', async () => {
+  const rig = new Rig();
+  rig.grants = {
+    ...noGrants,
+    env: new Map([
+      ['OWN', 'plugin'],
+      ['PLUGIN', 'p'],
+    ]),
+    mounts: [{ hostPath: '/opt', containerPath: '/m', readOnly: true }],
+    devices: [{ hostPath: '/dev/null', containerPath: '/dev/d', permissions: 'rw' }],
+  };
+  const { devices, env, mounts } = await rig.options(aContainer({ env: [{ name: 'OWN', value: 'c' }] }));
+  const text = (name: string) => new TextDecoder().decode(env.get(name));
+  expect([text('OWN'), text('PLUGIN')]).toEqual(['c', 'p']);
+  expect(devices[0]).toEqual({ hostPath: '/dev/null', containerPath: '/dev/d', permissions: 'rw' });
+  expect(mounts[0]).toEqual({ hostPath: '/opt', containerPath: '/m', readonly: true });
+});
 
 describe('mounts', () => {
   test('volumes, then the hosts file, then the message file', async () => {

@@ -8,6 +8,7 @@ import { expandVariables } from '../../api/pod/expand.ts';
 import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { VolumeFileRequest } from '../../api/pod/pod-volumes.ts';
+import type { DeviceGrants } from '../../api/ports/exclusive-resources.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { containerDirectory, podDirectory } from '../paths.ts';
 import type { PodInputs, PodRuntimeDeps, RuntimeNode, RuntimeReports } from '../runtime-deps.ts';
@@ -30,6 +31,8 @@ export interface OptionsInput {
   readonly podIps: readonly string[];
   /** The images of the image volumes that the container mounts, by volume. */
   readonly imageVolumes: ReadonlyMap<string, CriRequest<ImageSpec>>;
+  /** The devices of the container, with what their plugins add. */
+  readonly grants: DeviceGrants;
   /** The result of messageMount, which runs while the pod has no address yet. */
   readonly message: readonly CriRequest<Mount>[];
 }
@@ -53,7 +56,7 @@ export async function containerOptions(
   input: OptionsInput,
   signal: AbortSignal,
 ): Promise<ContainerOptions> {
-  const { container, imageVolumes, message, pod, podIps, restartCount } = input;
+  const { container, grants, imageVolumes, message, pod, podIps, restartCount } = input;
   const { objects, volumes } = deps.inputs;
   const { settings } = deps.node;
   const hostIps = settings.hostIps();
@@ -66,7 +69,8 @@ export async function containerOptions(
       log: deps.report.log.with({ pod: podRef(pod), container: container.name }),
     };
     const from = { pod, container, addresses, allocatable, services, files };
-    return await containerEnvironment(objects, from, signal);
+    const own = await containerEnvironment(objects, from, signal);
+    return grants.env.size === 0 ? own : withDeviceEnv(own, grants);
   };
   const [env, hosts] = await Promise.all([environment(), hostsMount(deps.node, input)]);
   const texts = environmentTexts(env);
@@ -76,7 +80,25 @@ export async function containerOptions(
     { restartCount, imageVolumes, expand: (text) => expandSubPath(text, texts) },
     signal,
   );
-  return { env, mounts: [...mounts, ...hosts, ...message], devices };
+  return {
+    env,
+    mounts: [...deviceMounts(grants), ...mounts, ...hosts, ...message],
+    devices: [...grants.devices, ...devices],
+  };
+}
+
+/** A variable of the container overrides that of a device plugin. */
+function withDeviceEnv(own: Environment, { env }: DeviceGrants): Environment {
+  const encoder = new TextEncoder();
+  return new Map([...[...env].map(([name, value]) => [name, encoder.encode(value)] as const), ...own]);
+}
+
+function deviceMounts({ mounts }: DeviceGrants): readonly CriRequest<Mount>[] {
+  return mounts.map(({ containerPath, hostPath, readOnly }) => ({
+    hostPath,
+    containerPath,
+    readonly: readOnly,
+  }));
 }
 
 /** An API pod waits for the list of services. A static pod starts without it if the API server does not answer. */

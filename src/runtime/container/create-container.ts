@@ -37,7 +37,7 @@ interface PrepareDeps {
 export interface CreateDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly cri: Pick<CriRuntime, 'createContainer' | 'podSandboxStatus' | 'removeContainer' | 'version'>;
   readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
-  readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'volumes'>;
+  readonly inputs: Pick<PodInputs, 'exclusive' | 'images' | 'objects' | 'volumes'>;
   readonly records: Pick<ContainerRecords, 'refusedRemovals' | 'resizes' | 'unfinishedHooks'>;
   readonly report: Pick<RuntimeReports, 'log' | 'starts'>;
 }
@@ -144,7 +144,8 @@ async function buildConfig(
   const { pod, sandbox, signal } = context;
   const targetId = targetOf(context, container);
   const podIps = await podAddresses(deps, context);
-  const request = { pod, container, restartCount, podIps, message, imageVolumes };
+  const grants = await deps.inputs.exclusive.grants(pod, container, signal);
+  const request = { pod, container, restartCount, podIps, message, imageVolumes, grants };
   const options = await containerOptions(deps, request, signal);
   const violation = runAsNonRootViolation(pod, container, image);
   if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
@@ -158,6 +159,7 @@ async function buildConfig(
     users,
     targetId,
     options,
+    grants,
   };
   return generateContainerConfig(input, deps.node.settings);
 }

@@ -166,6 +166,22 @@ describe('sandbox resources', () => {
       memoryLimitInBytes: 8_388_608n,
     });
   });
+  test('no quota with exclusive CPUs', () => {
+    const limits = { cpu: '2', memory: '1Mi' };
+    const pod = podOf({ requests: limits, limits });
+    const own = { hasExclusiveCpus: (_uid: string, container?: string) => container !== 'shared' };
+    expect(sandboxResources(pod, { ...settings, ...own })).toMatchObject({
+      cpuShares: 2048n,
+      cpuQuota: -1n,
+      cpuPeriod: 100_000n,
+    });
+    expect(first(pod, own)).toMatchObject({ cpuShares: 2048n, cpuQuota: -1n, cpuPeriod: 100_000n });
+    const shared = aPod({
+      containers: [aContainer({ name: 'shared', resources: { requests: limits, limits } })],
+    });
+    expect(first(shared, own)).toMatchObject({ cpuQuota: 200_000n });
+    expect(first(pod, { ...own, cpuCfsQuota: false })).not.toHaveProperty('cpuQuota');
+  });
   test('empty without overhead', () => expect(overheadResources(aPod(), settings)).toEqual({}));
 });
 

@@ -4,6 +4,7 @@ import type { LinuxContainerResources } from '../../api/cri/generated/runtime/v1
 import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Container, Pod, ResourceList } from '../../api/k8s/types.ts';
 import { isCriticalPod } from '../../api/pod/critical-pods.ts';
+import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
 import { containerRequests, podLimits, podRequests } from '../../api/pod/resources.ts';
 import { isSidecar } from '../../api/pod/restart-policy.ts';
@@ -18,6 +19,11 @@ export interface ResourceSettings extends MemorySettings {
   readonly cpuCfsQuotaPeriodUs: number;
   /** The kernel's huge page sizes in the CRI's form: 2MB, 1GB. */
   readonly hugePageSizes: readonly string[];
+  /**
+   * Whether the container, or any container of the pod, has CPUs of its own. They are all that it may use, so a CFS quota
+   * would only throttle it. Undefined: no container has.
+   */
+  readonly hasExclusiveCpus?: (uid: PodUid, container?: string) => boolean;
   /** An OOM kill ends all processes of the container; requires cgroup v2. */
   readonly groupOomKill?: boolean;
 }
@@ -28,7 +34,8 @@ const bestEffortOomScore = 1000n;
 export function sandboxResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
   const requests = podRequests(pod, { excludeOverhead: true });
   const limits = podLimits(pod, { excludeOverhead: true });
-  return linuxResources(requests.get('cpu'), limits.get('cpu'), limits.get('memory'), settings);
+  const resources = linuxResources(requests.get('cpu'), limits.get('cpu'), limits.get('memory'), settings);
+  return withoutQuota(resources, settings.hasExclusiveCpus?.(podUid(pod)));
 }
 
 /** The resources of a pod's cgroup, less the pod's overhead, for UpdatePodSandboxResources. */
@@ -76,11 +83,10 @@ export function containerResources(
   const limits = container.resources?.limits;
   const podLevel = pod.spec?.resources?.limits;
   const memory = nonZero(limits, 'memory') ?? amount(podLevel, 'memory');
-  const base = linuxResources(
-    amount(requests, 'cpu'),
-    nonZero(limits, 'cpu') ?? amount(podLevel, 'cpu'),
-    memory,
-    settings,
+  const cpuLimit = nonZero(limits, 'cpu') ?? amount(podLevel, 'cpu');
+  const base = withoutQuota(
+    linuxResources(amount(requests, 'cpu'), cpuLimit, memory, settings),
+    settings.hasExclusiveCpus?.(podUid(pod), container.name),
   );
   const { unified: swapUnified, ...swap } = swapLimits(pod, container, memory?.value() ?? 0n, settings);
   const qos = memoryQosLimits(pod, container, settings);
@@ -150,6 +156,15 @@ function linuxResources(
       : {}),
     ...(settings.groupOomKill === true ? { unified: { 'memory.oom.group': '1' } } : {}),
   };
+}
+
+function withoutQuota(
+  resources: CriRequest<LinuxContainerResources>,
+  hasExclusiveCpus: boolean | undefined,
+): CriRequest<LinuxContainerResources> {
+  return hasExclusiveCpus === true && resources.cpuQuota !== undefined
+    ? { ...resources, cpuQuota: -1n }
+    : resources;
 }
 
 /** A limit for every huge page size of the kernel; zero if the container requests none. */

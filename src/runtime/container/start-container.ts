@@ -177,6 +177,7 @@ async function createAndStart(
     context.startSlot.stepDone();
   }
   const { id, restartCount } = created;
+  deps.inputs.exclusive.started(pod, container);
   emit('Started', 'Container started');
   logStarted(deps, context, container, id, restartCount, clock.now());
   await linkLog(deps, pod, { name: container.name, id, restartCount });

@@ -1,5 +1,6 @@
 // Derives the settings of sandboxes and containers from the kubelet's configuration and the machine. Pure.
 import type { Pod, ResourceList } from '../../api/k8s/types.ts';
+import type { ExclusiveResources } from '../../api/ports/exclusive-resources.ts';
 import { containerLogsDirectory } from '../paths.ts';
 import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
 
@@ -39,10 +40,12 @@ interface PodConfigSettingsInput {
   readonly maxMemoryBytes?: () => bigint;
   /** Undefined: pods have no cgroups of their own. */
   readonly cgroups?: { parentOf(pod: Pod): string } | undefined;
+  /** Undefined: no container has CPUs of its own. */
+  readonly exclusive?: Pick<ExclusiveResources, 'hasExclusiveCpus'>;
 }
 
 export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSettings {
-  const { cgroups, config, flags, machine } = input;
+  const { cgroups, config, exclusive, flags, machine } = input;
   const allocatable = input.allocatable ?? (() => capacity(machine));
   return {
     podLogsDir: config.podLogsDir,
@@ -63,6 +66,7 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
       cpuCfsQuotaPeriodUs: Number(config.cpuCFSQuotaPeriod.ns / 1_000n),
       memoryCapacityBytes: machine.memoryBytes,
       hugePageSizes: machine.hugePageSizes,
+      hasExclusiveCpus: (uid, container) => exclusive?.hasExclusiveCpus(uid, container) === true,
       cgroupVersion: machine.cgroupVersion,
       swap: {
         behavior: config.memorySwap?.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',

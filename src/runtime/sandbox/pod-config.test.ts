@@ -1,8 +1,10 @@
 // The CRI requests for pods whose requests were recorded from a Go kubelet v1.34.11; values below are that recording's.
+
 import { describe, expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
 import { ContainerConfig, PodSandboxConfig, Signal } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { Pod } from '../../api/k8s/types.ts';
+import { type ContainerGrants, noGrants } from '../../api/ports/exclusive-resources.ts';
 import { generateContainerConfig } from '../container/container-config.ts';
 import type { ContainerOptions } from '../container/container-options.ts';
 import type { PodUserNamespace } from '../container/security-context.ts';
@@ -49,6 +51,7 @@ const containerOf = (
   containerOptions: ContainerOptions = options,
   by: PodConfigSettings = settings,
   as: PodUserNamespace = users,
+  grants: ContainerGrants = noGrants,
 ): ContainerConfig => {
   const container = pod.spec?.containers[0] ?? aContainer();
   const input = {
@@ -59,6 +62,7 @@ const containerOf = (
     imageUser: { uid: 0n, username: '' },
     users: as,
     options: containerOptions,
+    grants,
   };
   return ContainerConfig.fromPartial(generateContainerConfig(input, by) as ContainerConfig);
 };
@@ -304,5 +308,20 @@ describe('container config as recorded', () => {
         '{"httpGet":{"path":"/a?b\\u0026c","port":80,"scheme":"HTTP"}}',
       'io.kubernetes.container.ports': '[{"name":"web","containerPort":80,"protocol":"TCP"}]',
     });
+  });
+});
+
+test("passes what the managers grant: CPU sets, memory nodes, CDI devices, annotations below the kubelet's own", () => {
+  const annotations = new Map([
+    ['example.com/a', 'x'],
+    ['io.kubernetes.container.restartCount', '7'],
+  ]);
+  const grants = { ...noGrants, cpus: '1,3', memoryNodes: '0', annotations, cdiDevices: ['example.com/d=1'] };
+  const config = containerOf(rec({}), 0, options, settings, users, grants);
+  expect(config.linux?.resources).toMatchObject({ cpusetCpus: '1,3', cpusetMems: '0' });
+  expect(config.CDIDevices).toEqual([{ name: 'example.com/d=1' }]);
+  expect(config.annotations).toMatchObject({
+    'example.com/a': 'x',
+    'io.kubernetes.container.restartCount': '0',
   });
 });

@@ -1,5 +1,6 @@
 // CRI requests are equal to those of the Go kubelet for the same pods. The fixture holds recorded manifests and
 // requests, without times and the fields that every container has; field names are those of the CRI.
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -12,6 +13,7 @@ import {
 } from '../../../src/api/cri/generated/runtime/v1/api.ts';
 import type { ConfigMap, Container, Pod, Secret } from '../../../src/api/k8s/types.ts';
 import { podQosClass } from '../../../src/api/pod/qos.ts';
+import { noGrants } from '../../../src/api/ports/exclusive-resources.ts';
 import type { PodObjects } from '../../../src/api/ports/pod-objects.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log/log.ts';
@@ -168,11 +170,28 @@ async function containerOf(
   };
   const podIps = recorded.podIP === '' ? [] : [recorded.podIP];
   const message = await messageMount(deps.node, { pod, container, restartCount: 0 });
-  const input = { pod, container, restartCount: 0, podIps, message, imageVolumes: new Map() };
+  const input = {
+    pod,
+    container,
+    restartCount: 0,
+    podIps,
+    message,
+    imageVolumes: new Map(),
+    grants: noGrants,
+  };
   const options = await containerOptions(deps, input, signal);
   const users = await userNamespaces.of();
   const config = generateContainerConfig(
-    { pod, container, restartCount: 0, imageRef: '', imageUser: { uid: 0n, username: '' }, users, options },
+    {
+      pod,
+      container,
+      restartCount: 0,
+      imageRef: '',
+      imageUser: { uid: 0n, username: '' },
+      users,
+      options,
+      grants: noGrants,
+    },
     settings,
   );
   return ContainerConfig.fromPartial(config as ContainerConfig);
