@@ -20,6 +20,7 @@ const record = (uid: string, name = 'p'): [string, WorkerRecord] => [
     startedMonotonicMs: 0,
     order: 1,
     admitted: true,
+    prepared: true,
     pod: aPod({ uid, name }),
     lastFailure: '',
     mustInspect: false,

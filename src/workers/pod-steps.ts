@@ -3,10 +3,10 @@
 import { isDown, type ObservedPod } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
-import { raceAbort } from '../base/abort/race-abort.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import type { Leftover } from './housekeeping.ts';
+import { PodAdmission } from './pod-admission.ts';
 import { PodGarbage } from './pod-garbage.ts';
 import type { Termination, Transition } from './transition.ts';
 import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';
@@ -27,13 +27,13 @@ export class PodSteps {
   readonly #deps: PodWorkersDeps;
   readonly #records: WorkerRecords;
   readonly #loop: StepLoop;
-  /** Pods are admitted one after the other, because each admission counts the resources of the pods admitted before. */
-  #lastAdmission: Promise<unknown> = Promise.resolve();
+  readonly #admission: PodAdmission;
 
   constructor(deps: PodWorkersDeps, records: WorkerRecords, loop: StepLoop) {
     this.#deps = deps;
     this.#records = records;
     this.#loop = loop;
+    this.#admission = new PodAdmission(deps, records);
     this.garbage = new PodGarbage(deps, records, (uid, signal) => this.inspect(uid, signal));
   }
 
@@ -121,7 +121,11 @@ export class PodSteps {
     const wanted = desired.get(uid);
     if (wanted === undefined) return true;
     const record = this.#records.enter(uid, { state: 'syncing' });
-    const refusal = record.admitted ? undefined : await this.#admit(uid, record, signal);
+    const refusal = await this.#admission.check(uid, record, signal);
+    if (refusal !== undefined && 'waitMs' in refusal) {
+      this.#loop.wakeAfter(uid, refusal.waitMs);
+      return false;
+    }
     if (refusal !== undefined) return await this.#reject(uid, refusal, true, signal);
     const explain = 'syncing the pod on the runtime';
     this.#records.reportSyncing(uid, undefined, explain);
@@ -153,26 +157,6 @@ export class PodSteps {
     const leftMs = activeMsLeft(wanted.pod, this.#records.activeMs(uid)) ?? Number.POSITIVE_INFINITY;
     this.#loop.wakeAfter(uid, Math.min(retryMs, leftMs, settings.syncFrequencyMs));
     return false;
-  }
-
-  async #admit(uid: PodUid, record: WorkerRecord, signal: AbortSignal): Promise<PodRefusal | undefined> {
-    const { policy, stores } = this.#deps;
-    if (policy.admit === undefined) {
-      record.admitted = true;
-      return undefined;
-    }
-    this.#records.reportSyncing(uid, undefined, 'waiting for admission to the node');
-    const before = this.#lastAdmission;
-    const admission = (async () => {
-      await before.catch(() => undefined);
-      signal.throwIfAborted();
-      const pod = stores.desired.get(uid)?.pod;
-      const refusal = pod === undefined ? undefined : await policy.admit?.(pod, signal);
-      record.admitted = refusal === undefined;
-      return refusal;
-    })();
-    this.#lastAdmission = admission.catch(() => undefined);
-    return await raceAbort(admission, signal);
   }
 
   async #terminate(

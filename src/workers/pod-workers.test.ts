@@ -46,6 +46,10 @@ class Scene {
   waiting: Awaited<ReturnType<Deps['sync']>>['waiting'] = {};
   admit: (pod: Pod, signal: AbortSignal) => Promise<{ reason: string; message: string } | undefined> =
     async () => undefined;
+  waitsFor: (pod: Pod) => { reason: string; message: string; untilMs: number } | undefined = () => undefined;
+  prepare: (pod: Pod, signal: AbortSignal) => Promise<{ reason: string; message: string } | undefined> =
+    async () => undefined;
+  readonly devicesChanged = new Channel<PodUid>();
   garbage: readonly PodUid[] = [];
   collect: (seen: ObservedPod, scope: GarbageScope) => Promise<boolean> = async () => false;
   workers: PodWorkers | undefined;
@@ -73,6 +77,7 @@ class Scene {
         probes: noProbeResults,
         unfinishedHooks: { changed: new Channel<PodUid>() },
         volumes: { wake: new Channel<PodUid>() },
+        devices: { wake: this.devicesChanged },
       },
       pleg: {
         isInspected: () => this.isInspected,
@@ -97,6 +102,8 @@ class Scene {
       policy: {
         refusePod: () => (this.isRefused ? { reason: 'R', message: 'm' } : undefined),
         admit: async (pod, signal) => await this.admit(pod, signal),
+        waitsFor: (pod) => this.waitsFor(pod),
+        prepare: async (pod, signal) => await this.prepare(pod, signal),
       },
       report: {
         events: { pod: (_pod, event) => void this.events.push(event), node: () => undefined },
@@ -383,4 +390,64 @@ test('a requested collection does not depend on the sync, and fails alone', asyn
   await expect(failed).rejects.toThrow('cannot remove it');
   scene.isInspected = false;
   expect(scene.workers?.collectGarbage('pass').size).toBe(0);
+});
+
+test('reports what a pod is waiting for before it is admitted, and admits it when that is over', async () => {
+  const it = new Scene();
+  const wait = { reason: 'WaitingForDevicePlugin', message: 'no plugin', untilMs: it.clock.now() + 90_000 };
+  let isWaiting = true;
+  let asked = 0;
+  it.waitsFor = () => {
+    asked += 1;
+    return isWaiting ? wait : undefined;
+  };
+  it.inspections = [anObservedPod()];
+  await it.start();
+  await it.add(aPod());
+  expect(it.done).toEqual([]);
+  expect(it.lifecycles.get(uid)).toMatchObject({
+    state: 'syncing',
+    waiting: { c: wait },
+    explain: 'WaitingForDevicePlugin: no plugin',
+  });
+  const before = asked;
+  it.devicesChanged.push(uid);
+  await it.clock.advance(0);
+  expect([asked - before, it.done]).toEqual([1, []]);
+  isWaiting = false;
+  it.devicesChanged.push(uid);
+  await it.clock.advance(0);
+  expect(it.done).toEqual(['sync new pod', 'inspect']);
+  expect(it.lifecycles.get(uid)).toMatchObject({ waiting: {} });
+});
+
+test('a pod whose devices are being allocated delays no other admission, and is prepared once', async () => {
+  const it = new Scene();
+  const prepared: string[] = [];
+  let answer: (refusal: undefined) => void = () => undefined;
+  it.prepare = (pod) => {
+    prepared.push(podUid(pod));
+    return podUid(pod) === uid ? new Promise((resolve) => (answer = resolve)) : Promise.resolve(undefined);
+  };
+  it.inspections = [anObservedPod()];
+  await it.start();
+  await it.add(aPod());
+  expect(it.done).toEqual([]);
+  await it.add(aPod({ uid: 'u2', name: 'second' }));
+  expect(it.done).toEqual(['sync new pod', 'inspect']);
+  answer(undefined);
+  await it.clock.advance(0);
+  expect(it.done).toHaveLength(4);
+  it.workers?.poke(uid);
+  await it.clock.advance(0);
+  expect(prepared).toEqual([uid, 'u2']);
+});
+
+test('rejects a pod whose devices cannot be allocated', async () => {
+  const it = new Scene();
+  it.prepare = async () => ({ reason: 'UnexpectedAdmissionError', message: 'm' });
+  await it.start();
+  await it.add(aPod());
+  expect(it.done).toEqual([]);
+  expect(it.lifecycles.get(uid)).toMatchObject({ state: 'rejected', reason: 'UnexpectedAdmissionError' });
 });

@@ -45,7 +45,7 @@ export class PodWorkers implements Component {
   readonly #collections = new CollectionRequests();
 
   constructor(deps: PodWorkersDeps) {
-    const { desired, inSync, kills, observed, probes, unfinishedHooks, volumes } = deps.stores;
+    const { desired, devices, inSync, kills, observed, probes, unfinishedHooks, volumes } = deps.stores;
     this.#deps = deps;
     this.wakes = [
       on(desired.changed, (uid) => this.#supersede(uid)),
@@ -55,6 +55,7 @@ export class PodWorkers implements Component {
       on(probes.changed, (uid) => this.poke(uid)),
       on(unfinishedHooks.changed, (uid) => this.poke(uid)),
       on(volumes.wake, (uid) => this.poke(uid)),
+      on(devices.wake, (uid) => this.poke(uid)),
       on(kills.changed, (uid) => this.#killRequested(uid)),
     ];
     this.#records = new WorkerRecords(deps.stores, deps.clock);

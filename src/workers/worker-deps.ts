@@ -115,6 +115,20 @@ interface WorkerPolicy {
    * kill other pods and wait for them (PodKills). A refusal is final.
    */
   admit?(pod: Pod, signal: AbortSignal): Promise<PodRefusal | undefined>;
+  /** Why a pod that was not admitted yet has to wait. `untilMs`: the pod is admitted or refused then, by the wall clock. */
+  waitsFor?(pod: Pod): PodWait | undefined;
+  /**
+   * Called after the admission, beside the admissions of other pods: has the device plugins allocate what the admission
+   * reserved. Repeated until it has succeeded once in this process. A refusal is final.
+   */
+  prepare?(pod: Pod, signal: AbortSignal): Promise<PodRefusal | undefined>;
+}
+
+/** Reported as the waiting reason of each container. */
+interface PodWait {
+  readonly reason: string;
+  readonly message: string;
+  readonly untilMs: number;
 }
 
 /** Updates the resize conditions of a pod. */
@@ -139,6 +153,8 @@ export interface WorkerStores {
   readonly unfinishedHooks: { readonly changed: Subscribable<PodUid> };
   /** Announces that a mount that failed or was pending may be retried. */
   readonly volumes: { readonly wake: Subscribable<PodUid> };
+  /** Announces that `waitsFor` may have changed for a pod. */
+  readonly devices: { readonly wake: Subscribable<PodUid> };
 }
 
 /** Where outcomes are reported. */

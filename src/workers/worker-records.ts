@@ -19,6 +19,8 @@ export interface WorkerRecord {
   /** The order of the desired pod that this record was created for; undefined for a pod in no source. */
   readonly order: number | undefined;
   admitted: boolean;
+  /** Device plugins have allocated what the pod needs. */
+  prepared: boolean;
   lastFailure: string;
   /** The outcome of a CRI call was not inspected, so the next run starts with an inspection. */
   mustInspect: boolean;
@@ -131,6 +133,7 @@ export class WorkerRecords {
       pod: wanted?.pod,
       order: wanted?.order,
       admitted: false,
+      prepared: false,
       lastFailure: '',
       mustInspect: false,
       isUnremovable: false,

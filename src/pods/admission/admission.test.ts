@@ -21,6 +21,10 @@ function rig(cpu = '2', live?: Record<string, string> | Error) {
   const events: [string, EventText][] = [];
   const kills: [string, PodKill][] = [];
   const preempted: string[] = [];
+  const released: string[] = [];
+  const refused = new Set<string>();
+  const exclusive = (pod: Pod) =>
+    refused.has(pod.metadata?.name ?? '') ? { reason: 'Exclusive', message: 'none left' } : undefined;
   const admission = new Admission({
     active: { withStatuses: () => active },
     observed: { get: (uid) => (running.has(uid) ? anObservedPod() : undefined) },
@@ -49,7 +53,11 @@ function rig(cpu = '2', live?: Record<string, string> | Error) {
         );
       },
     },
-    exclusive: { admit: () => undefined },
+    exclusive: {
+      admit: (pod) => exclusive(pod),
+      release: (uid) => void released.push(uid),
+      isDevice: (resource) => resource === 'example.com/device',
+    },
     pressure: { conditions: () => [] },
     podLevelResources: true,
     report: {
@@ -70,7 +78,7 @@ function rig(cpu = '2', live?: Record<string, string> | Error) {
     active.push(pod);
     return (await admission.admit(pod, signal))?.reason;
   };
-  return { active, admit, events, fetched: () => fetched, kills, preempted, running };
+  return { active, admit, events, fetched: () => fetched, kills, preempted, refused, released, running };
 }
 
 test('counts admitted pods against the next', async () => {
@@ -154,4 +162,34 @@ test('does not read the node if something else speaks against the pod, or nothin
 test('rejects the pod if the node cannot be read, or there is no API server', async () => {
   expect(await rig('2', new Error('unreachable')).admit(zoned())).toBe('NodeAffinity');
   expect(await rig('2').admit(zoned())).toBe('NodeAffinity');
+});
+
+test('checks exclusive resources before all others, and releases those of a pod that is rejected for another reason', async () => {
+  const { admit, refused, released } = rig('1');
+  refused.add('a');
+  expect(await admit(requesting('a', '9'))).toBe('Exclusive');
+  expect(await admit(requesting('b', '9'))).toBe('OutOfcpu');
+  expect(released).toEqual(['uid-a', 'uid-b']);
+});
+
+test('keeps the exclusive resources of a rejected pod whose containers still run', async () => {
+  const { admit, released, running } = rig('1');
+  const pod = requesting('a', '9');
+  running.add(podUid(pod));
+  expect(await admit(pod)).toBe('OutOfcpu');
+  expect(released).toEqual([]);
+});
+
+test('preempts pods before it allocates exclusive resources to a critical pod', async () => {
+  const { admit, kills, refused } = rig('1');
+  await admit(requesting('small', '1'));
+  refused.add('critical');
+  expect(await admit(requesting('critical', '1', { priority: 2_000_000_000 }))).toBe('Exclusive');
+  expect(kills).toHaveLength(1);
+});
+
+test('leaves resources of device plugins to their allocation', async () => {
+  const { admit } = rig();
+  const resources = { requests: { 'example.com/device': '9', 'example.com/other': '9' } };
+  expect(await admit(aPod({ containers: [aContainer({ resources })] }))).toBeUndefined();
 });

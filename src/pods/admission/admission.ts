@@ -3,6 +3,7 @@
 // Upstream: canAdmitPod in pkg/kubelet/allocation and the critical pod admission handler.
 
 import type { Node, NodeFeatures, Pod } from '../../api/k8s/types.ts';
+import { isCriticalPod } from '../../api/pod/critical-pods.ts';
 import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { EventSink } from '../../api/ports/events.ts';
@@ -26,8 +27,7 @@ interface AdmissionDeps {
   };
   /** `kill` resolves when everything of the pod has stopped. */
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
-  /** Allocates exclusive resources to the pod: CPUs, devices. */
-  readonly exclusive: { admit(pod: Pod): Rejection | undefined };
+  readonly exclusive: ExclusiveAdmission;
   readonly pressure: Pick<PressureView, 'conditions'>;
   readonly podLevelResources: boolean;
   readonly report: {
@@ -35,6 +35,15 @@ interface AdmissionDeps {
     readonly metrics: { countPreemption(resource: string): void };
     readonly log: Logger;
   };
+}
+
+/** Allocates what a pod has for itself: CPUs, memory of NUMA nodes, devices. */
+interface ExclusiveAdmission {
+  admit(pod: Pod): Rejection | undefined;
+  /** Frees what a pod that was rejected for another reason was allocated. */
+  release(uid: PodUid): void;
+  /** Whether device plugins provide this resource: the allocation itself is the check of it. */
+  isDevice(resource: string): boolean;
 }
 
 interface Rejection {
@@ -73,13 +82,24 @@ export class Admission {
 
   async #admitOn(pod: Pod, node: () => Node, signal: AbortSignal): Promise<CheckedRejection | undefined> {
     return await this.#serialised(signal, async () => {
-      const rejection =
-        this.#rejectUnderPressure(pod) ??
-        (await this.#makeRoom(pod, node(), this.#others(pod), signal)) ??
-        this.#deps.exclusive.admit(pod);
+      const rejection = this.#rejectUnderPressure(pod) ?? (await this.#placeOn(pod, node, signal));
       if (rejection === undefined) this.#record(pod);
+      // The containers of a pod that still runs use what it holds until they have stopped.
+      else if (!this.#isRunning(podUid(pod))) this.#deps.exclusive.release(podUid(pod));
       return rejection;
     });
+  }
+
+  /**
+   * As upstream, exclusive resources are checked before all others.
+   * differs from upstream: for a critical pod the others come first, since the pods that it preempts may hold what it needs.
+   */
+  async #placeOn(pod: Pod, node: () => Node, signal: AbortSignal): Promise<CheckedRejection | undefined> {
+    const { exclusive } = this.#deps;
+    const makeRoom = (): Promise<CheckedRejection | undefined> =>
+      this.#makeRoom(pod, node(), this.#others(pod), signal);
+    if (isCriticalPod(pod)) return (await makeRoom()) ?? exclusive.admit(pod);
+    return exclusive.admit(pod) ?? (await makeRoom());
   }
 
   /** differs from upstream: a pod that already runs when the kubelet starts is not rejected; if it must go, it is evicted in turn. */
@@ -147,8 +167,9 @@ export class Admission {
     others: readonly Pod[],
     signal: AbortSignal,
   ): Promise<CheckedRejection | undefined> {
-    const { podLevelResources, report } = this.#deps;
-    const decision = admitPod({ pod, others, node, podLevelResources });
+    const { exclusive, podLevelResources, report } = this.#deps;
+    const isDevice = (resource: string): boolean => exclusive.isDevice(resource);
+    const decision = admitPod({ pod, others, node, podLevelResources, isDevice });
     if (!decision.admit) {
       const { admit: _no, ...rejection } = decision;
       return rejection;

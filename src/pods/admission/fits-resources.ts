@@ -17,6 +17,8 @@ export interface Shortage {
 export interface RequestOptions {
   /** The gate PodLevelResources. */
   readonly podLevelResources: boolean;
+  /** Whether device plugins provide this resource. It is not checked here. Undefined: no resource is. */
+  readonly isDevice?: (resource: string) => boolean;
 }
 
 export function findShortages(
@@ -34,6 +36,7 @@ export function findShortages(
   const shortages = orderOf(requests).flatMap((resource): Shortage[] => {
     // An extended resource that the node does not advertise is a cluster-level resource, which the kubelet does not check.
     if (isExtendedResource(resource) && !allocatable.has(resource)) return [];
+    if (options.isDevice?.(resource) === true) return [];
     const requested = measure(requests, resource);
     const used = allocated.reduce((sum, each) => sum + measure(each, resource), 0n);
     const capacity = measure(allocatable, resource);
