@@ -47,6 +47,8 @@ export interface ContainerView extends NodeView {
   readonly replacing: readonly string[];
   readonly waiting: Readonly<Record<string, WaitingReason>>;
   readonly probes: ProbeView | undefined;
+  /** The health of a container's devices; undefined if it has none. */
+  readonly devices: ((container: string) => ContainerStatus['allocatedResourcesStatus']) | undefined;
 }
 
 /** Init containers in the order of the spec, the others by name. */
@@ -61,9 +63,22 @@ export function containerStatuses(
     const status =
       completedUnseen(view, kind, spec, old) ??
       withWaitingReason(view, kind, spec, currentStatus(view, spec, old));
-    return kind === 'ephemeral' ? status : withReadiness(view, kind, spec, status, old);
+    if (kind === 'ephemeral') return status;
+    const complete = withReadiness(view, kind, spec, status, old);
+    return kind === 'init' ? complete : withDevices(view, complete, old);
   });
   return kind === 'init' ? statuses : statuses.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A pod that is ending has released its devices: what was last reported of them stays. */
+function withDevices(
+  view: ContainerView,
+  status: ContainerStatus,
+  old: ContainerStatus | undefined,
+): ContainerStatus {
+  const devices =
+    view.devices?.(status.name) ?? (view.ending ? old?.allocatedResourcesStatus : undefined) ?? [];
+  return devices.length === 0 ? status : { ...status, allocatedResourcesStatus: devices };
 }
 
 function currentStatus(

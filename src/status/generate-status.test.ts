@@ -237,3 +237,18 @@ describe('times and generations', () => {
     expect(types({ pod: both, previous: { conditions: [mine] } })).toEqual([mine, foreign]);
   });
 });
+
+test('reports the health of the devices of regular containers, and keeps it when the pod has released them', () => {
+  const health = [{ name: 'example.com/d', resources: [{ resourceID: 'd0', health: 'Healthy' }] }];
+  const status = generate({ devices: () => health });
+  expect(status.containerStatuses?.map((each) => each.allocatedResourcesStatus)).toEqual([health]);
+  expect(generate({ devices: () => undefined }).containerStatuses?.[0]).not.toHaveProperty(
+    'allocatedResourcesStatus',
+  );
+  const ended = generate({
+    previous: status,
+    devices: () => undefined,
+    lifecycle: { state: 'terminated', startedAtMs: 0, atMs: 0, cleaned: true },
+  });
+  expect(ended.containerStatuses?.[0]?.allocatedResourcesStatus).toEqual(health);
+});

@@ -49,6 +49,8 @@ export interface StatusInput {
   readonly resize?: ResizeConditions | undefined;
   /** The resources last applied to a container; undefined if not recorded. */
   readonly actuated?: (container: string) => ResourceRequirements | undefined;
+  /** The health of a container's devices; undefined if it has none. */
+  readonly devices?: ((container: string) => ContainerStatus['allocatedResourcesStatus']) | undefined;
   /** The settings of the pod's cgroup as last read; undefined if never. */
   readonly cgroup?: CgroupReading | undefined;
 }
@@ -128,6 +130,7 @@ function allContainerStatuses(input: StatusInput, old: PodStatus, podIsTerminal:
     supportsRecursiveReadOnly: input.supportsRecursiveReadOnly ?? false,
     gates: gatesOf(input),
     actuated: input.actuated,
+    devices: input.devices,
     probes: input.probes,
   };
   const some = (statuses: ContainerStatus[]): ContainerStatus[] | undefined =>

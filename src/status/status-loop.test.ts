@@ -64,6 +64,7 @@ function bench() {
           cgroup: () => undefined,
           changed: new Channel(),
         },
+        devices: undefined,
         apiPods: { mirror: () => undefined, mirrorChanged: new Channel() },
       },
       node,

@@ -5,7 +5,7 @@
 // Upstream: pkg/kubelet/status/status_manager.go, without the API calls.
 import { isDeepStrictEqual } from 'node:util';
 import { seenAnnotation } from '../api/cri/labels.ts';
-import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
+import type { ContainerStatus, Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { findMirror, staticPodsNamed } from '../api/pod/mirrors.ts';
 import { type ObservedPod, startWasInterrupted } from '../api/pod/observed.ts';
@@ -47,6 +47,12 @@ interface StatusResizes {
   readonly changed: Subscribable<PodUid>;
 }
 
+/** The health of the devices that containers hold. */
+interface StatusDevices {
+  statusOf(uid: PodUid, container: string): ContainerStatus['allocatedResourcesStatus'];
+  readonly changed: Subscribable<PodUid>;
+}
+
 /** The stores that a status is generated from. */
 interface StatusStores {
   readonly desired: {
@@ -64,6 +70,8 @@ interface StatusStores {
   };
   readonly probes: ProbeView & { readonly changed: Subscribable<PodUid> };
   readonly resizes: StatusResizes;
+  /** Undefined: the gate ResourceHealthStatus is off. */
+  readonly devices: StatusDevices | undefined;
   /** Mirror pods carry the status that an earlier process of this kubelet reported. */
   readonly apiPods: {
     mirror(fullName: string): Pod | undefined;
@@ -115,7 +123,7 @@ export class StatusLoop implements Component {
   }
 
   get wakes() {
-    const { apiPods, desired, lifecycles, observed, probes, resizes } = this.#deps.stores;
+    const { apiPods, desired, devices, lifecycles, observed, probes, resizes } = this.#deps.stores;
     const poke = (uid: PodUid): void => this.poke(uid);
     return [
       on(desired.changed, poke),
@@ -123,6 +131,7 @@ export class StatusLoop implements Component {
       on(lifecycles.changed, poke),
       on(probes.changed, poke),
       on(resizes.changed, poke),
+      ...(devices === undefined ? [] : [on(devices.changed, poke)]),
       on(apiPods.mirrorChanged, (fullName) => {
         for (const uid of staticPodsNamed(desired, fullName)) this.#mirrorAppeared(uid);
       }),
@@ -175,7 +184,7 @@ export class StatusLoop implements Component {
 
   #inputFor(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): StatusInput {
     const { clock, gates, node, stores } = this.#deps;
-    const { observed, probes, resizes } = stores;
+    const { devices, observed, probes, resizes } = stores;
     return {
       pod,
       observed: withoutInterruptedStarts(observed.get(uid)),
@@ -189,6 +198,7 @@ export class StatusLoop implements Component {
       gates,
       resize: resizes.conditions(uid),
       actuated: (name: string) => resizes.actuated(uid, name),
+      devices: devices && ((name: string) => devices.statusOf(uid, name)),
       cgroup: resizes.cgroup(uid),
     };
   }
