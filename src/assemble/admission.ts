@@ -77,9 +77,8 @@ export function assembleResizes(input: AdmissionInput, rooms: ResizeRooms): PodR
     stores: { desired, observed, lifecycles, statuses, allocations, conditions },
     admission,
     rules: {
-      cpusArePinned: config.cpuManagerPolicy === 'static' && !gates.InPlacePodVerticalScalingExclusiveCPUs,
-      memoryIsPinned:
-        config.memoryManagerPolicy === 'Static' && !gates.InPlacePodVerticalScalingExclusiveMemory,
+      cpusArePinned: config.cpuManagerPolicy === 'static',
+      memoryIsPinned: config.memoryManagerPolicy === 'Static',
       podLevelResources: gates.PodLevelResources,
       podLevelResizes: gates.InPlacePodLevelResourcesVerticalScaling,
       maySwap,

@@ -46,14 +46,10 @@ const descriptions: Readonly<Record<EffectKind, (note: string) => string>> = {
 
 /** The missing capabilities that several rows name. */
 export const missing = {
-  cpuManager: 'static CPU manager policy',
   csi: 'CSI',
   dra: 'dynamic resource allocation',
   logOutput: 'splitting and buffering of the log output',
-  memoryManager: 'static memory manager policy',
-  podResources: 'pod resources API',
   seLinuxMounts: 'mounting volumes with an SELinux context',
   shutdown: 'graceful node shutdown',
-  topologyManager: 'topology manager',
   tracing: 'tracing',
 } as const;

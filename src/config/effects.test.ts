@@ -19,6 +19,10 @@ const actedOnByLoading: Readonly<Record<string, string>> = {
   version: 'command-line/load-command-line.ts',
   AllAlpha: 'gates/feature-gates.ts',
   AllBeta: 'gates/feature-gates.ts',
+  CPUManagerPolicyAlphaOptions: 'validation/manager-rules.ts',
+  CPUManagerPolicyBetaOptions: 'validation/manager-rules.ts',
+  TopologyManagerPolicyBetaOptions: 'validation/manager-rules.ts',
+  TopologyManagerPolicyOptions: 'validation/manager-rules.ts',
   LoggingBetaOptions: 'validation/serving-rules.ts',
 };
 

@@ -44,6 +44,11 @@ export const kubeletFlags = {
     flag: { name: 'config-dir', deprecated: false },
     doc: 'Directory of drop-ins: every *.conf file in it is merged over --config, in lexical order.',
   }),
+  devicePluginWait: duration({
+    default: '2m',
+    flag: { name: 'device-plugin-wait', deprecated: false, own: true },
+    doc: 'How long a pod waits for the plugin of its devices to register after a restart of the kubelet or of the node, before it is rejected. 0 rejects it at once, as upstream does.',
+  }),
   enableHeapSnapshots: boolean({
     flag: { name: 'enable-heap-snapshots', deprecated: false, own: true },
     doc: 'Serve heap snapshots of the kubelet at /debug/pprof/heap to clients with the verb create on nodes/proxy. A snapshot contains every secret that the kubelet holds, in plain text.',

@@ -143,7 +143,6 @@ export const operation = {
     },
     {
       flag: { name: 'reserved-memory', type: 'reserved-memory' },
-      effect: noneYet(missing.memoryManager),
       doc: 'Memory that the memory manager reserves on each NUMA node. The sum must equal systemReserved plus kubeReserved plus the hard memory threshold.',
     },
   ),

@@ -1,5 +1,5 @@
 // The fields kubeletCgroups to maxParallelImagePulls, in upstream's order: cgroups, resource managers, pods and the API client.
-import { missing, noneUpstream, noneYet, partly } from '../effect.ts';
+import { noneUpstream, noneYet } from '../effect.ts';
 import { boolean, choice, duration, int32, int64, optional, stringMap, text } from '../schema.ts';
 
 export const resources = {
@@ -29,7 +29,6 @@ export const resources = {
   cpuManagerPolicy: choice(['none', 'static'], {
     default: 'none',
     flag: 'cpu-manager-policy',
-    effect: partly('the kubelet refuses to start with static'),
     doc: 'static assigns exclusive CPUs to Guaranteed pods that request whole CPUs.',
   }),
   singleProcessOOMKill: optional(
@@ -40,36 +39,30 @@ export const resources = {
   ),
   cpuManagerPolicyOptions: stringMap({
     flag: { name: 'cpu-manager-policy-options', type: 'pair' },
-    effect: noneYet(missing.cpuManager),
     doc: 'Options of the CPU manager policy.',
   }),
   cpuManagerReconcilePeriod: duration({
     default: '10s',
     flag: 'cpu-manager-reconcile-period',
-    effect: noneYet(missing.cpuManager),
     doc: 'How often the CPU sets of running containers are reconciled.',
   }),
   memoryManagerPolicy: choice(['None', 'Static'], {
     default: 'None',
     flag: 'memory-manager-policy',
-    effect: partly('the kubelet refuses to start with Static'),
     doc: 'Static binds the memory of Guaranteed pods to as few NUMA nodes as possible.',
   }),
   topologyManagerPolicy: choice(['none', 'best-effort', 'restricted', 'single-numa-node'], {
     default: 'none',
     flag: 'topology-manager-policy',
-    effect: noneYet(missing.topologyManager),
     doc: 'How strictly CPUs, memory and devices of a pod are aligned to NUMA nodes.',
   }),
   topologyManagerScope: choice(['container', 'pod'], {
     default: 'container',
     flag: 'topology-manager-scope',
-    effect: noneYet(missing.topologyManager),
     doc: 'Whether each container or the whole pod is aligned.',
   }),
   topologyManagerPolicyOptions: stringMap({
     flag: 'topology-manager-policy-options',
-    effect: noneYet(missing.topologyManager),
     doc: 'Options of the topology manager policy.',
   }),
   qosReserved: stringMap({

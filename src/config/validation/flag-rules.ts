@@ -30,6 +30,7 @@ export const flagRules: Rule = ({ flags, fail }) => {
   if (flags.historyLogLines < 0 || flags.historyLogLines > maxHistoryLines) {
     fail('--history-log-lines', `${flags.historyLogLines} is not from 0 to ${maxHistoryLines}`);
   }
+  if (flags.devicePluginWait.ms < 0) fail('--device-plugin-wait', 'must not be negative');
   const { imageCredentialProviderConfig: providers, imageCredentialProviderBinDir: programs } = flags;
   if (providers !== '' && programs === '') {
     fail('--image-credential-provider-config', 'needs --image-credential-provider-bin-dir');

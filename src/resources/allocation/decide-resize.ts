@@ -9,9 +9,9 @@ import { podRequests } from '../../api/pod/resources.ts';
 import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
 export interface ResizeRules {
-  /** The CPU manager pins containers to CPUs, and InPlacePodVerticalScalingExclusiveCPUs is off. */
+  /** The CPU manager pins containers to CPUs. */
   readonly cpusArePinned: boolean;
-  /** The memory manager pins containers to NUMA nodes, and InPlacePodVerticalScalingExclusiveMemory is off. */
+  /** The memory manager pins containers to NUMA nodes. */
   readonly memoryIsPinned: boolean;
   /** The gate PodLevelResources. */
   readonly podLevelResources: boolean;
