@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isBetterHint } from './hint-order.ts';
 
-const nodes = (text: string): number => [...text].reduce((mask, node) => mask | (1 << Number(node)), 0);
+const nodes = (text: string): number => text.split('').reduce((mask, node) => mask | (1 << Number(node)), 0);
 const hint = (text: string) => ({ mask: nodes(text.slice(0, -1)), preferred: text.endsWith('+') });
 
 /** Nodes needed, the better hint, the worse hint: the cases of upstream's table. */

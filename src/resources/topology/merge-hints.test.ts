@@ -8,7 +8,8 @@ import type { TopologyPolicy } from './topology-policy.ts';
 /** "01+": the nodes 0 and 1, preferred; "01-": not preferred; "*": no mask. */
 function hint(text: string): TopologyHint {
   const nodes = text.slice(0, -1);
-  const mask = nodes === '*' ? undefined : [...nodes].reduce((sum, node) => sum | (1 << Number(node)), 0);
+  const mask =
+    nodes === '*' ? undefined : nodes.split('').reduce((sum, node) => sum | (1 << Number(node)), 0);
   return { mask, preferred: text.endsWith('+') };
 }
 
