@@ -1,11 +1,14 @@
 // Allocated resources: the stores, the managers of exclusive resources, and the views that other rooms read.
 import type { Component } from '../base/component.ts';
+import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
 import { allocatedView, type DesiredPodsView } from '../resources/allocation/allocated-view.ts';
 import { Allocations } from '../resources/allocation/allocations.ts';
 import { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
 import { cpuManager, memoryManager } from '../resources/topology/none-manager.ts';
+import { NumaNodes } from '../resources/topology/numa-nodes.ts';
 import { TopologyManager } from '../resources/topology/topology-manager.ts';
+import { TopologyMetrics } from '../resources/topology/topology-metrics.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';
 
@@ -23,7 +26,8 @@ interface AssembledAllocation {
 
 export function assembleAllocation(
   input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log'>,
-  { desired, lifecycles }: Pick<SharedStores, 'desired' | 'lifecycles'>,
+  { desired, observed }: Pick<SharedStores, 'desired' | 'observed'>,
+  metrics: KubeletMetrics,
 ): AssembledAllocation {
   const { clock, config, edges, flags, gates, log } = input;
   const { rootDir } = flags;
@@ -40,12 +44,20 @@ export function assembleAllocation(
     cpuManager({ files, rootDir, policy: config.cpuManagerPolicy }),
     memoryManager({ files, rootDir, policy: config.memoryManagerPolicy }),
   ];
-  const topology = new TopologyManager(managers);
+  const topology = new TopologyManager({
+    providers: managers,
+    policy: { name: 'none', preferClosest: false },
+    scope: config.topologyManagerScope,
+    numa: new NumaNodes([]),
+    observed,
+    metrics: new TopologyMetrics(metrics.registry, clock),
+    log: log.with({ component: 'topology-manager' }),
+  });
   return {
     allocations,
     conditions: new PodResizeConditions(clock),
     topology,
     allocated: allocatedView(desired, allocations),
-    components: [allocations, ...managers, topology.follow(lifecycles)],
+    components: [allocations, ...managers],
   };
 }

@@ -60,14 +60,14 @@ export function assemble(input: AssembleInput): Kubelet {
   // Stores, and views over them.
   const stores = createStores(input);
   const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
-  const allocation = assembleAllocation(input, stores);
+  const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
+  const allocation = assembleAllocation(input, stores, metrics);
   const { allocated, allocations, conditions, topology } = allocation;
   const active = new ActivePods({ desired: allocated, lifecycles, statuses });
   const budget = assembleBudget(input);
   const hostIps = new HostIps({ ownNode, machineAddresses: machine.addresses });
 
   // Connections to the outside.
-  const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
   const { api, cgroups, close, cri } = openEdges(input, metrics);
   const readers = openStats(input);
 
@@ -216,6 +216,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...(node?.first ?? []),
     events,
     ...allocation.components,
+    topology.follow({ desired, lifecycles, observed, pleg }),
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),

@@ -24,13 +24,9 @@ const cpuConflicts = [
   ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-numa'],
 ] as const;
 
-function disabledGate(
-  stage: Stage,
-  manager: 'CPUManager' | 'TopologyManager',
-  gates: FeatureGates,
-): string | undefined {
+function disabledGate(stage: Stage, gates: FeatureGates): string | undefined {
   if (stage === 'stable') return undefined;
-  const gate = `${manager}Policy${stage === 'alpha' ? 'Alpha' : 'Beta'}Options` as const;
+  const gate = `CPUManagerPolicy${stage === 'alpha' ? 'Alpha' : 'Beta'}Options` as const;
   return gates[gate] ? undefined : gate;
 }
 
@@ -44,7 +40,7 @@ export const cpuManagerRules: Rule = ({ config, gates, fail }) => {
   const on = new Set<string>();
   for (const [name, value] of options) {
     const stage = cpuOptions.get(name);
-    const gate = stage === undefined ? undefined : disabledGate(stage, 'CPUManager', gates);
+    const gate = stage === undefined ? undefined : disabledGate(stage, gates);
     const flag = parseBool(value);
     if (stage === undefined) fail(path, `${quote(name)} is not an option of the CPU manager`);
     else if (gate !== undefined) fail(path, `${quote(name)} needs the feature gate ${gate}`);
@@ -74,6 +70,7 @@ function reservedCpuIsZero(config: KubeletConfiguration): boolean {
 
 const minNumaNodes = 8;
 
+/** All options are stable: the gates of alpha and beta options do not matter. */
 export const topologyManagerRules: Rule = ({ config, gates, fail }) => {
   const path = 'topologyManagerPolicyOptions';
   const options = Object.entries(config.topologyManagerPolicyOptions);
@@ -81,12 +78,10 @@ export const topologyManagerRules: Rule = ({ config, gates, fail }) => {
     fail(path, 'needs the feature gate TopologyManagerPolicyOptions');
   }
   for (const [name, value] of options) {
-    const gate = disabledGate('beta', 'TopologyManager', gates);
     if (name === 'prefer-closest-numa-nodes') {
       if (parseBool(value) === undefined)
         fail(path, `${quote(name)} must be true or false, not ${quote(value)}`);
     } else if (name === 'max-allowable-numa-nodes') {
-      if (gate !== undefined) fail(path, `${quote(name)} needs the feature gate ${gate}`);
       if (!/^[+-]?[0-9]{1,9}$/.test(value) || Number(value) < minNumaNodes) {
         fail(path, `${quote(name)} must be an integer of at least ${minNumaNodes}, not ${quote(value)}`);
       }

@@ -1,5 +1,5 @@
 // The interface between the topology manager and the managers that allocate resources of NUMA nodes: devices, CPUs, memory (in
-// this order). Types only. Upstream: HintProvider in pkg/kubelet/cm/topologymanager.
+// this order). Upstream: HintProvider in pkg/kubelet/cm/topologymanager, and pkg/kubelet/cm/admission.
 // Invariant: every method is synchronous, so that one pod's allocation is atomic; what a device plugin has to do is done later, by
 // the device manager's own `commit`.
 import type { Container, Pod } from '../../api/k8s/types.ts';
@@ -19,6 +19,16 @@ export interface TopologyHint {
  */
 export type ResourceHints = ReadonlyMap<string, readonly TopologyHint[] | undefined>;
 
+/**
+ * The reasons by which a provider rejects a pod in its own words. An error with any other reason is unexpected: the pod is
+ * rejected as UnexpectedAdmissionError.
+ */
+export const admissionErrorReasons: ReadonlySet<string> = new Set([
+  'SMTAlignmentError',
+  'TopologyAffinityError',
+  'EmptyPodSharedPoolError',
+]);
+
 export interface HintProvider {
   readonly name: string;
   containerHints(pod: Pod, container: Container): ResourceHints;
@@ -26,8 +36,7 @@ export interface HintProvider {
   podHints(pod: Pod): ResourceHints;
   /**
    * Allocates what the container needs, on the NUMA nodes of the merged hint; keeps what the container already has. Throws a
-   * KubeletError: its reason and message reject the pod if the reason is a type of upstream's admission errors
-   * (SMTAlignmentError, …), else the reason is UnexpectedAdmissionError.
+   * KubeletError: its reason and message reject the pod if the reason is one of `admissionErrorReasons`.
    */
   allocate(pod: Pod, container: Container, hint: TopologyHint): void;
   /** Frees what the pod holds, if anything: it has ended, was removed or was rejected. Idempotent. */

@@ -1,16 +1,8 @@
 import { expect, test } from 'vitest';
-import { aContainer, aPod } from '../../../test/builders/builders.ts';
-import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
-import { asPodUid, type PodUid } from '../../api/pod/pod-ref.ts';
-import { Channel } from '../../base/channel.ts';
 import type { Component } from '../../base/component.ts';
-import { startComponent } from '../../base/component.ts';
-import { KubeletError } from '../../base/errors.ts';
 import { decodeCpuState, encodeCpuState } from '../cpu/cpu-state.ts';
 import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts';
-import type { HintProvider } from './hint-provider.ts';
 import { cpuManager, memoryManager } from './none-manager.ts';
-import { TopologyManager } from './topology-manager.ts';
 
 /** As Go kubelets up to v1.36 write and read them, and as v1.37 does. */
 const cpuFiles = [
@@ -150,51 +142,3 @@ for (const [name, make, file, none, other, empty] of managers) {
     await expect(start(none)).rejects.toThrow('could not restore state from checkpoint: it is not JSON');
   });
 }
-
-test('rejects a pod if a provider fails to allocate, and releases what others allocated', () => {
-  const calls: string[] = [];
-  const provider = (name: string, fails = false): HintProvider => ({
-    name,
-    containerHints: () => new Map(),
-    podHints: () => new Map(),
-    holders: () => [],
-    allocate: (_pod, container) => {
-      calls.push(`${name} allocates ${container.name}`);
-      if (fails) throw new KubeletError('conflict', 'UnexpectedAdmissionError', 'none left');
-    },
-    release: (uid) => void calls.push(`${name} releases ${uid}`),
-  });
-  const pod = aPod({ initContainers: [aContainer({ name: 'i' })], containers: [aContainer()] });
-  expect(new TopologyManager([provider('a')]).admit(pod)).toBeUndefined();
-  expect(calls.splice(0)).toEqual(['a allocates i', 'a allocates c']);
-  expect(new TopologyManager([provider('a'), provider('b', true)]).admit(pod)).toEqual({
-    reason: 'UnexpectedAdmissionError',
-    message: 'Allocate failed due to none left, which is unexpected',
-  });
-  expect(calls).toEqual(['a allocates i', 'b allocates i', 'a releases uid-p', 'b releases uid-p']);
-});
-
-test('releases the resources of a pod when it has ended or was removed, not before', async () => {
-  const released: string[] = [];
-  const provider = {
-    name: 'a',
-    containerHints: () => new Map(),
-    podHints: () => new Map(),
-    holders: () => [],
-    allocate: () => undefined,
-  };
-  const changed = new Channel<PodUid>();
-  const states = new Map<PodUid, PodLifecycle>();
-  const manager = new TopologyManager([{ ...provider, release: (uid) => void released.push(uid) }]);
-  const abort = new AbortController();
-  await startComponent(manager.follow({ changed, get: (uid) => states.get(uid) }), abort.signal);
-  const uid = asPodUid('u');
-  for (const state of ['syncing', 'terminating', 'terminated', undefined] as const) {
-    if (state === undefined) states.delete(uid);
-    else states.set(uid, { state } as PodLifecycle);
-    changed.push(uid);
-    if (state === 'terminating') expect(released).toEqual([]);
-  }
-  expect(released).toEqual([uid, uid]);
-  abort.abort();
-});
