@@ -46,11 +46,11 @@ export class NumaNodes {
     return this.ids.filter((_, at) => (mask & (1 << at)) !== 0);
   }
 
-  /** Every non-empty set of these nodes, smaller sets first, then in the order of upstream's iteration. */
+  /** Every non-empty set of these nodes, smaller sets first, then by their lowest members, as upstream iterates. */
   subsets(mask: NumaMask = this.all): readonly NumaMask[] {
     const found: NumaMask[] = [];
     for (let each = 1; each <= mask; each += 1) if ((each & mask) === each) found.push(each);
-    return found.toSorted((a, b) => bitCount(a) - bitCount(b) || 0);
+    return found.toSorted((a, b) => bitCount(a) - bitCount(b) || compareMembers(a, b));
   }
 }
 
@@ -58,4 +58,11 @@ export function bitCount(mask: NumaMask): number {
   let count = 0;
   for (let left = mask; left !== 0; left &= left - 1) count += 1;
   return count;
+}
+
+/** Of sets of the same size: 0 and 3 before 1 and 2. */
+function compareMembers(a: NumaMask, b: NumaMask): number {
+  const different = a ^ b;
+  if (different === 0) return 0;
+  return (a & different & -different) === 0 ? 1 : -1;
 }
