@@ -204,7 +204,7 @@ describeOnRig('device plugin faults', () => {
 
   test('a flood of updates delays no pod, and the last update counts', async () => {
     const rssBefore = kubelet.usage().rssBytes;
-    plugin.order({ flood: 20_000, unhealthy: ['0'] });
+    plugin.order({ flood: 10_000, unhealthy: ['0'] });
     await run(manifest('dry'));
     await untilNodeDevices(cluster, all, String(deviceCount - 1));
     expect(kubelet.usage().rssBytes - rssBefore).toBeLessThan(150_000_000);
