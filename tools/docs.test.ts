@@ -218,7 +218,7 @@ describe('docs/http-api.md', () => {
 describe('links', () => {
   const pages = [
     ...readdirSync(root).filter((name) => name.endsWith('.md')),
-    ...['docs', 'src', 'test', 'integration', 'bench', 'tools']
+    ...['docs', 'src', 'test', 'integration', 'bench', 'tools', 'examples']
       .flatMap(filesBelow)
       .filter((path) => path.endsWith('.md')),
   ];

@@ -6,7 +6,7 @@ import type { SourceFile } from './layers/layers.ts';
 import { type AstNode, isNode, type Module, parseModule, walk } from './layers/parse.ts';
 
 /** The folders whose files may import each other. */
-const tops = ['src', 'test', 'integration', 'bench', 'tools'];
+const tops = ['src', 'test', 'integration', 'bench', 'tools', 'examples'];
 
 interface Exported {
   readonly name: string;

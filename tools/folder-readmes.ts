@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const tops = ['src', 'test', 'integration', 'bench', 'tools'];
+const tops = ['src', 'test', 'integration', 'bench', 'tools', 'examples'];
 const longestLines = 12;
 const skipped = new Set(['fixtures', 'golden', 'generated', 'node_modules']);
 

@@ -5,7 +5,7 @@ import { criLabels } from '../../src/api/cri/labels.ts';
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
 import { Faults } from '../../test/fake-cri/faults.ts';
 import { type CriParts, type ServedCri, serveCri } from '../../test/fake-cri/serve.ts';
-import type { Kubelet } from '../rig/kubelet.ts';
+import type { Kubelet, KubeletOptions } from '../rig/kubelet.ts';
 import { type Rig, startRig } from '../rig/rig.ts';
 
 type Call = (request: unknown, options?: CallOptions) => unknown;
@@ -93,11 +93,15 @@ export interface StalledRig {
   stop(): Promise<void>;
 }
 
-export async function startStalledRig(): Promise<StalledRig> {
+export async function startStalledRig(
+  optionsOf: (rig: Rig) => KubeletOptions | Promise<KubeletOptions> = () => ({}),
+): Promise<StalledRig> {
   const rig = await startRig();
   const cri = new StallingCri(rig);
   await cri.start();
-  const kubelet = await rig.kubelet({ flags: [`--container-runtime-endpoint=unix://${cri.socket}`] });
+  const options = await optionsOf(rig);
+  const flags = [`--container-runtime-endpoint=unix://${cri.socket}`, ...(options.flags ?? [])];
+  const kubelet = await rig.kubelet({ ...options, flags });
   const stop = async (): Promise<void> => {
     await kubelet.stop();
     await cri.stop();
