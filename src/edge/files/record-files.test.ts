@@ -79,6 +79,18 @@ test('rejects a file as directory and a directory as file', async () => {
   expect(readdirSync(dir)).toEqual(['file']);
 });
 
+test('keeps a file under a second name, which a later write of the first does not change', async () => {
+  const [path, kept] = [join(dir, 'state'), join(dir, '.state.previous')];
+  await recordFiles.keep(path, kept);
+  expect(await recordFiles.read(kept)).toBeUndefined();
+  await recordFiles.replace(path, 'one');
+  await recordFiles.keep(path, kept);
+  await recordFiles.keep(path, kept);
+  await recordFiles.replace(path, 'two');
+  expect([await recordFiles.read(path), await recordFiles.read(kept)]).toEqual(['two', 'one']);
+  expect((await recordFiles.list(dir)).toSorted()).toEqual(['.state.previous', 'state']);
+});
+
 test('replaces a file without waiting for the disk, and flushes it', async () => {
   const path = join(dir, 'a', 'state');
   await recordFiles.flush(path);

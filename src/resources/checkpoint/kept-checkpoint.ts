@@ -41,13 +41,16 @@ export interface LoadedCheckpoint<T> {
 export class KeptCheckpoint<T> {
   readonly #options: KeptCheckpointOptions<T>;
   readonly #file: CheckpointFile;
+  /** The file on disk is damaged: it does not become the predecessor of the next one. */
+  #isDamaged = false;
 
   constructor(options: KeptCheckpointOptions<T>) {
     this.#options = options;
     const { files, path } = options;
     const replace = async (target: string, text: string): Promise<void> => {
-      await files.keep(path, this.#previous).catch(options.onError);
+      if (!this.#isDamaged) await files.keep(path, this.#previous).catch(options.onError);
       await files.replace(target, text);
+      this.#isDamaged = false;
     };
     this.#file = new CheckpointFile({ ...options, files: { read: files.read, flush: files.flush, replace } });
   }
@@ -68,6 +71,7 @@ export class KeptCheckpoint<T> {
     try {
       return { state: decode(text), fault: undefined };
     } catch (err) {
+      this.#isDamaged = true;
       const setAside = this.#beside('damaged');
       await files.keep(path, setAside).catch(onError);
       const previous = await this.#decodePrevious();
