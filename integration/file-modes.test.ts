@@ -21,6 +21,7 @@ const table: readonly string[] = [
   'root/plugins d750 0:0',
   'root/plugins_registry d750 0:0',
   'root/pod-resources d750 0:0',
+  'root/pod-resources/kubelet.sock s755 0:0',
   'root/pods d750 0:0',
   'root/pods-api d750 0:0',
   'root/pods-api/pods-api.sock s755 0:0',

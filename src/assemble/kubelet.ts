@@ -9,6 +9,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { HostIps } from '../node/host-ips.ts';
 import type { NamedCheck } from '../pleg/health-checks.ts';
+import { noResources } from '../pod-resources/resource-views.ts';
 import { ActivePods } from '../pods/active-pods.ts';
 import { reportedResizes } from '../resources/allocation/resize-views.ts';
 import { leaseChecks } from '../server/health.ts';
@@ -29,6 +30,7 @@ import { assembleNode } from './node.ts';
 import { assembleObjects } from './objects.ts';
 import { assemblePleg } from './pleg.ts';
 import { assemblePodCertificates } from './pod-certificates.ts';
+import { assemblePodResources } from './pod-resources.ts';
 import { assemblePodsApi } from './pods-api.ts';
 import { assembleProbes } from './probes.ts';
 import { assembleBudget, assembleResources } from './resources.ts';
@@ -209,6 +211,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
   const podsApi = assemblePodsApi(input, { stores, metrics });
+  const podResources = assemblePodResources(input, { stores, views: noResources, metrics });
 
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
@@ -239,6 +242,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...stats.components,
     ...servers,
     ...podsApi,
+    ...podResources,
     ...eviction.components,
     ...(node?.components ?? []),
     ...assembleSources(input, { desired, observed, pleg }),

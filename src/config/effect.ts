@@ -51,7 +51,6 @@ export const missing = {
   dra: 'dynamic resource allocation',
   logOutput: 'splitting and buffering of the log output',
   memoryManager: 'static memory manager policy',
-  podResources: 'pod resources API',
   seLinuxMounts: 'mounting volumes with an SELinux context',
   shutdown: 'graceful node shutdown',
   topologyManager: 'topology manager',
