@@ -189,8 +189,8 @@ for (const umask of ['000', '077'])
  * directory itself if the rig creates it. */
 function listed(name: string, root: string, isKubelets = true): readonly string[] {
   const below = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
-    // Not a second time through the link.
-    (each) => !each.includes('/..data/'),
+    // Not a second time through the link; predecessors of state files are links to files of the table, from the second write on.
+    (each) => !each.includes('/..data/') && !each.endsWith('.previous'),
   );
   const lines = [...(isKubelets ? ['.'] : []), ...below].map((each) => {
     const path = join(root, each);

@@ -4,6 +4,7 @@ import type { DesiredPods } from '../pods/desired-pods.ts';
 import { allocatedView, type DesiredPodsView } from '../resources/allocation/allocated-view.ts';
 import { Allocations } from '../resources/allocation/allocations.ts';
 import { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
+import type { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { cpuManager, memoryManager } from '../resources/topology/none-manager.ts';
 import { TopologyManager } from '../resources/topology/topology-manager.ts';
 import type { AssembleInput } from './input.ts';
@@ -24,6 +25,7 @@ interface AssembledAllocation {
 export function assembleAllocation(
   input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log'>,
   { desired, lifecycles }: Pick<SharedStores, 'desired' | 'lifecycles'>,
+  faults: CheckpointFaults,
 ): AssembledAllocation {
   const { clock, config, edges, flags, gates, log } = input;
   const { rootDir } = flags;
@@ -33,6 +35,7 @@ export function assembleAllocation(
     rootDir,
     enabled: gates.InPlacePodVerticalScaling,
     podLevel: gates.InPlacePodLevelResourcesVerticalScaling,
+    faults,
     clock,
     log: log.with({ component: 'allocations' }),
   });

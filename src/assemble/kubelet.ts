@@ -12,6 +12,7 @@ import type { NamedCheck } from '../pleg/health-checks.ts';
 import { noResources } from '../pod-resources/resource-views.ts';
 import { ActivePods } from '../pods/active-pods.ts';
 import { reportedResizes } from '../resources/allocation/resize-views.ts';
+import { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { leaseChecks } from '../server/health.ts';
 import { PodExplainer } from '../status/explain-pods.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
@@ -62,7 +63,8 @@ export function assemble(input: AssembleInput): Kubelet {
   // Stores, and views over them.
   const stores = createStores(input);
   const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
-  const allocation = assembleAllocation(input, stores);
+  const faults = new CheckpointFaults();
+  const allocation = assembleAllocation(input, stores, faults);
   const { allocated, allocations, conditions, topology } = allocation;
   const active = new ActivePods({ desired: allocated, lifecycles, statuses });
   const budget = assembleBudget(input);
@@ -219,6 +221,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...(node?.first ?? []),
     events,
     ...allocation.components,
+    faults.reporter({ events, log: log.with({ component: 'checkpoints' }) }),
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
