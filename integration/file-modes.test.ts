@@ -21,6 +21,7 @@ const table: readonly string[] = [
   'root/plugins d750 0:0',
   'root/plugins_registry d750 0:0',
   'root/pod-resources d750 0:0',
+  'root/pod-resources/kubelet.sock s755 0:0',
   'root/pods d750 0:0',
   'root/pods-api d750 0:0',
   'root/pods-api/pods-api.sock s755 0:0',
@@ -188,8 +189,8 @@ for (const umask of ['000', '077'])
  * directory itself if the rig creates it. */
 function listed(name: string, root: string, isKubelets = true): readonly string[] {
   const below = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
-    // Not a second time through the link.
-    (each) => !each.includes('/..data/'),
+    // Not a second time through the link; predecessors of state files are links to files of the table, from the second write on.
+    (each) => !each.includes('/..data/') && !each.endsWith('.previous'),
   );
   const lines = [...(isKubelets ? ['.'] : []), ...below].map((each) => {
     const path = join(root, each);

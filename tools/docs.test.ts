@@ -16,6 +16,7 @@ import { nodeInfoMetrics } from '../src/metrics/node-info-metrics.ts';
 import { podCountMetrics } from '../src/metrics/pod-count-metrics.ts';
 import { processMetrics } from '../src/metrics/process-metrics.ts';
 import { measureCertificateStates } from '../src/pod-certificates/certificate-states.ts';
+import { PodResourcesMetrics } from '../src/pod-resources/pod-resources-metrics.ts';
 import { PodsApiMetrics } from '../src/pods-api/pods-api-metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { TopologyMetrics } from '../src/resources/topology/topology-metrics.ts';
@@ -89,6 +90,7 @@ describe('docs/metrics.md', () => {
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   expect(new StreamMetrics(metrics.registry)).toBeDefined();
   expect(new PodsApiMetrics(metrics.registry)).toBeDefined();
+  expect(new PodResourcesMetrics(metrics.registry)).toBeDefined();
   expect(new HistoryMetrics(metrics.registry)).toBeDefined();
   expect(new TopologyMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);

@@ -5,6 +5,7 @@ import type { DesiredPods } from '../pods/desired-pods.ts';
 import { allocatedView, type DesiredPodsView } from '../resources/allocation/allocated-view.ts';
 import { Allocations } from '../resources/allocation/allocations.ts';
 import { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
+import type { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { cpuManager, memoryManager } from '../resources/topology/none-manager.ts';
 import { NumaNodes } from '../resources/topology/numa-nodes.ts';
 import { TopologyManager } from '../resources/topology/topology-manager.ts';
@@ -27,7 +28,7 @@ interface AssembledAllocation {
 export function assembleAllocation(
   input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log'>,
   { desired, observed }: Pick<SharedStores, 'desired' | 'observed'>,
-  metrics: KubeletMetrics,
+  { faults, metrics }: { readonly faults: CheckpointFaults; readonly metrics: KubeletMetrics },
 ): AssembledAllocation {
   const { clock, config, edges, flags, gates, log } = input;
   const { rootDir } = flags;
@@ -37,6 +38,7 @@ export function assembleAllocation(
     rootDir,
     enabled: gates.InPlacePodVerticalScaling,
     podLevel: gates.InPlacePodLevelResourcesVerticalScaling,
+    faults,
     clock,
     log: log.with({ component: 'allocations' }),
   });

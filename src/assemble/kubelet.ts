@@ -9,8 +9,10 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { HostIps } from '../node/host-ips.ts';
 import type { NamedCheck } from '../pleg/health-checks.ts';
+import { noResources } from '../pod-resources/resource-views.ts';
 import { ActivePods } from '../pods/active-pods.ts';
 import { reportedResizes } from '../resources/allocation/resize-views.ts';
+import { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { leaseChecks } from '../server/health.ts';
 import { PodExplainer } from '../status/explain-pods.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
@@ -29,6 +31,7 @@ import { assembleNode } from './node.ts';
 import { assembleObjects } from './objects.ts';
 import { assemblePleg } from './pleg.ts';
 import { assemblePodCertificates } from './pod-certificates.ts';
+import { assemblePodResources } from './pod-resources.ts';
 import { assemblePodsApi } from './pods-api.ts';
 import { assembleProbes } from './probes.ts';
 import { assembleBudget, assembleResources } from './resources.ts';
@@ -61,7 +64,8 @@ export function assemble(input: AssembleInput): Kubelet {
   const stores = createStores(input);
   const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
-  const allocation = assembleAllocation(input, stores, metrics);
+  const faults = new CheckpointFaults();
+  const allocation = assembleAllocation(input, stores, { faults, metrics });
   const { allocated, allocations, conditions, topology } = allocation;
   const active = new ActivePods({ desired: allocated, lifecycles, statuses });
   const budget = assembleBudget(input);
@@ -209,6 +213,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
   const podsApi = assemblePodsApi(input, { stores, metrics });
+  const podResources = assemblePodResources(input, { stores, views: noResources, metrics });
 
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
@@ -217,6 +222,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     ...allocation.components,
     topology.follow({ desired, lifecycles, observed, pleg }),
+    faults.reporter({ events, log: log.with({ component: 'checkpoints' }) }),
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
@@ -240,6 +246,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...stats.components,
     ...servers,
     ...podsApi,
+    ...podResources,
     ...eviction.components,
     ...(node?.components ?? []),
     ...assembleSources(input, { desired, observed, pleg }),

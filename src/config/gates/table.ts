@@ -194,7 +194,7 @@ export const gateTable = {
   KubeletInUserNamespace: beta,
   KubeletPSI: stable,
   KubeletPodResourcesDynamicResources: notYet(stable, missing.dra),
-  KubeletPodResourcesGet: alwaysOn(stable, 'the pod resources API serves Get'),
+  KubeletPodResourcesGet: stable,
   KubeletPodResourcesListUseActivePods: deprecatedOn,
   KubeletRegistrationGetOnExistsOnly: deprecatedOff,
   KubeletSeparateDiskGC: beta,

@@ -48,6 +48,20 @@ test('keeps the old file after a failed write', async () => {
   expect(readFileSync(path, 'utf8')).toBe('old');
 });
 
+test('keeps a file under a second name that the next write leaves unchanged', async () => {
+  const [path, kept] = [join(dir, 'record'), join(dir, '.record.previous')];
+  await recordFiles.keep(path, kept);
+  expect(readdirSync(dir)).toEqual([]);
+  for (const text of ['a', 'b', 'c']) {
+    await recordFiles.keep(path, kept);
+    await recordFiles.replace(path, text);
+  }
+  expect([readFileSync(path, 'utf8'), readFileSync(kept, 'utf8')]).toEqual(['c', 'b']);
+  // Twice without a write in between.
+  for (let times = 0; times < 2; times++) await recordFiles.keep(path, kept);
+  expect([readFileSync(kept, 'utf8'), readdirSync(dir)]).toEqual(['c', ['.record.previous', 'record']]);
+});
+
 test.runIf(canMount)('reports a full disk, keeps the old file and leaves no partial one', async () => {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', dir]);
   try {

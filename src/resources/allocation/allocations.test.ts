@@ -1,9 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { aContainer, aPod } from '../../../test/builders/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { asPodUid } from '../../api/pod/pod-ref.ts';
 import { silentLogger } from '../../base/log/log.ts';
+import type { CheckpointFault } from '../checkpoint/kept-checkpoint.ts';
 import { Allocations } from './allocations.ts';
 
 const allocatedPath = '/root/allocated_pods_state';
@@ -13,6 +14,7 @@ class Scene {
   readonly files = new Map<string, string>();
   readonly clock = new FakeClock();
   readonly flushed: string[] = [];
+  readonly faults: CheckpointFault[] = [];
   writes = 0;
   fails = false;
   stop = new AbortController();
@@ -31,10 +33,15 @@ class Scene {
           this.files.set(path, text);
         },
         flush: async (path) => void this.flushed.push(path),
+        keep: async (path, as) => {
+          const text = this.files.get(path);
+          if (text !== undefined) this.files.set(as, text);
+        },
       },
       rootDir: '/root',
       enabled,
       podLevel: true,
+      faults: { add: (fault) => this.faults.push(fault) },
       clock: this.clock,
       log: silentLogger,
     });
@@ -99,17 +106,6 @@ test('syncs the file to disk seconds later or on stop, without delaying callers'
   expect(scene.files.get(allocatedPath)).toContain('d');
   expect(scene.clock.pendingTimers()).toBe(0);
 });
-
-for (const [content, text] of [
-  ['empty', ''],
-  ['full of zeros', '\0'.repeat(300)],
-] as const) {
-  test(`ignores a file that a power loss left ${content}`, async () => {
-    const scene = new Scene();
-    scene.files.set(allocatedPath, text);
-    expect((await scene.start()).uids().size).toBe(0);
-  });
-}
 
 test('builds the allocated pod once per allocation', async () => {
   const allocations = await new Scene().start();
@@ -265,14 +261,77 @@ test("a pod's new cgroup stands for containers that have not started, and change
   expect(allocations.actuatedPodLevel(uid)).toEqual({ limits: { cpu: '2' } });
 });
 
-for (const path of [allocatedPath, actuatedPath])
-  test(`fails to start with a corrupt ${path}, and states what to do`, async () => {
+describe('a damaged file', () => {
+  const damages = [
+    ['with a wrong checksum', '{"data":"{}","checksum":1}', 'checkpoint is corrupted'],
+    ['of another kind', '{"policyName":"none","defaultCpuSet":""}', 'checkpoint is corrupted'],
+    ['that is truncated', '{"data":"{\\"entr', 'it is not JSON'],
+    ['that a power loss left empty', '', 'it is empty'],
+    ['that a power loss left full of zeros', '\0'.repeat(300), 'it is empty'],
+  ] as const;
+
+  for (const [what, text, why] of damages)
+    for (const path of [allocatedPath, actuatedPath])
+      test(`${what} does not keep the kubelet from starting: ${path}`, async () => {
+        const scene = new Scene();
+        scene.files.set(path, text);
+        const allocations = await scene.start();
+        expect(allocations.uids().size).toBe(0);
+        const setAside = path.replace('/root/', '/root/.').concat('.damaged');
+        expect(scene.faults).toEqual([
+          { path, why: expect.stringContaining(why), setAside, usedPrevious: false },
+        ]);
+        expect(scene.files.get(setAside)).toBe(text);
+      });
+
+  /** The files of a pod that was resized from `before` to `after`. */
+  async function resized(before: string, after: string): Promise<Scene> {
     const scene = new Scene();
-    scene.files.set(path, '{"data":"{}","checksum":1}');
-    await expect(scene.start()).rejects.toThrow(
-      `could not restore state from checkpoint: checkpoint is corrupted, please drain this node and delete pod resource information checkpoint file "${path}" before restarting Kubelet`,
-    );
+    const allocations = await scene.start();
+    for (const cpu of [before, after]) {
+      allocations.allocate(pod(cpu));
+      allocations.actuateNew(pod(cpu));
+      allocations.actuate(uid, 'c', pod(cpu).spec?.containers[0]?.resources ?? {});
+      await allocations.saved();
+    }
+    return scene;
+  }
+
+  test('of allocations is rebuilt from what containers were given: a complete resize is not reverted', async () => {
+    const scene = await resized('1', '2');
+    scene.files.set(allocatedPath, 'damaged');
+    const allocations = await scene.start();
+    expect([
+      cpuOf(allocations.podOf(pod('3'))),
+      scene.faults.map(({ usedPrevious }) => usedPrevious),
+    ]).toEqual(['2', [true]]);
   });
+
+  test('of actuated resources leaves them unknown, so that the running containers are compared', async () => {
+    const scene = await resized('1', '2');
+    scene.files.set(actuatedPath, 'damaged');
+    const allocations = await scene.start();
+    expect([allocations.actuated(uid, 'c'), cpuOf(allocations.podOf(pod('3')))]).toEqual([undefined, '2']);
+    expect(scene.faults.map(({ usedPrevious }) => usedPrevious)).toEqual([false]);
+  });
+
+  test('is replaced by its predecessor if both files are damaged', async () => {
+    const scene = await resized('1', '2');
+    scene.files.set(allocatedPath, 'damaged').set(actuatedPath, 'damaged');
+    const allocations = await scene.start();
+    expect([cpuOf(allocations.podOf(pod('3'))), allocations.actuated(uid, 'c')]).toEqual(['1', undefined]);
+    expect(scene.faults.map(({ path }) => path)).toEqual([actuatedPath, allocatedPath]);
+  });
+
+  test('is replaced at once, so that the next start finds no fault', async () => {
+    const scene = await resized('1', '2');
+    scene.files.set(allocatedPath, 'damaged').set(actuatedPath, 'damaged');
+    await (await scene.start()).saved();
+    scene.faults.length = 0;
+    expect((await scene.start()).has(uid)).toBe(true);
+    expect(scene.faults).toEqual([]);
+  });
+});
 
 test('neither reads, stores nor writes anything without the gate', async () => {
   const scene = new Scene();

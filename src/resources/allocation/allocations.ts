@@ -1,7 +1,8 @@
 // Allocated resources of pods and actuated resources of containers. The allocation decides how a pod is run, counted and
 // reported; the difference to what is actuated is the resize still to be done. Upstream: pkg/kubelet/allocation and its state.
 // Owns Allocations (sole writer of allocated_pods_state and actuated_pods_state). Invariants: the store is updated before a key
-// is announced; both files are read at start; a container starts only after `saved`, so that a kill loses no allocation.
+// is announced; both files are read at start; a container starts only after `saved`, so that a kill loses no allocation; a
+// damaged file costs no running container a restart.
 import { join } from 'node:path';
 import type { Pod, ResourceRequirements } from '../../api/k8s/types.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
@@ -10,20 +11,27 @@ import { untilAborted } from '../../base/abort/race-abort.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
-import { describeError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Store } from '../../base/store.ts';
-import { CheckpointFile, cannotRestore, type StateFiles } from '../checkpoint/checkpoint-file.ts';
+import {
+  type CheckpointFault,
+  KeptCheckpoint,
+  type KeptFiles,
+  type LoadedCheckpoint,
+} from '../checkpoint/kept-checkpoint.ts';
 import { allocationOf, podWithAllocation } from './allocated-pod.ts';
 import { decodeAllocations, encodeAllocations, type PodAllocation } from './allocation-checkpoint.ts';
+import { computeRecoveredAllocations } from './recover-allocations.ts';
 
 interface AllocationsDeps {
-  readonly files: Pick<StateFiles, 'read' | 'replace' | 'flush'>;
+  readonly files: KeptFiles;
   readonly rootDir: string;
   /** The gate InPlacePodVerticalScaling. Without it every pod has the resources of its spec, and nothing is written. */
   readonly enabled: boolean;
   /** The gate InPlacePodLevelResourcesVerticalScaling. Without it pods have the pod-level resources of their spec. */
   readonly podLevel: boolean;
+  /** Receives a file that could not be used. */
+  readonly faults: { add(fault: CheckpointFault): void };
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly log: Logger;
 }
@@ -49,13 +57,26 @@ export class Allocations implements Component, Store {
     this.#actuated = new AllocationTable(deps, actuatedFile);
   }
 
-  /** Fails on a corrupt file, which keeps the kubelet from starting. */
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    if (this.#deps.enabled) {
-      await this.#allocated.restore();
-      await this.#actuated.restore();
-    }
+    if (this.#deps.enabled) await this.#restore();
     return { stopped: this.#flushAfter(signal) };
+  }
+
+  /** differs from upstream: a damaged file does not keep the kubelet from starting. */
+  async #restore(): Promise<void> {
+    const actuated = await this.#actuated.load();
+    const allocated = await this.#allocated.load();
+    if (actuated.fault === undefined) this.#actuated.restore(actuated.state);
+    else {
+      // An older record could hide that a resize was applied. Without a record the running containers are compared instead.
+      this.#actuated.recover(new Map());
+      this.#deps.faults.add({ ...actuated.fault, usedPrevious: false });
+    }
+    if (allocated.fault === undefined) this.#allocated.restore(allocated.state);
+    else {
+      this.#allocated.recover(computeRecoveredAllocations(allocated.state, this.#actuated.all()));
+      this.#deps.faults.add(allocated.fault);
+    }
   }
 
   has(uid: PodUid): boolean {
@@ -150,37 +171,37 @@ export class Allocations implements Component, Store {
 
 /** The content of one of the two files. */
 class AllocationTable {
-  readonly file: CheckpointFile;
-  readonly #path: string;
-  readonly #log: Logger;
+  readonly file: KeptCheckpoint<Map<PodUid, PodAllocation>>;
   #pods = new Map<PodUid, PodAllocation>();
 
   constructor({ clock, files, log, rootDir }: AllocationsDeps, name: string) {
-    this.#path = join(rootDir, name);
-    this.#log = log;
-    this.file = new CheckpointFile({
+    const path = join(rootDir, name);
+    this.file = new KeptCheckpoint({
       files,
       clock,
-      path: this.#path,
+      path,
+      decode: decodeAllocations,
       encode: () => encodeAllocations(this.#pods),
-      onError: (err) => log.error('Failed to write pod allocations', { path: this.#path, err }),
+      onError: (err) => log.error('Failed to write pod allocations', { path, err }),
     });
   }
 
-  async restore(): Promise<void> {
-    const text = await this.file.read();
-    if (text === undefined) return;
-    // differs from upstream: an empty file is accepted. A power loss may leave a file that was just created without its
-    // content; no container it described runs any more, so refusing to start would have no use.
-    if (/^\0*$/.test(text)) {
-      this.#log.warn('Pod allocations were lost, probably in a power loss', { path: this.#path });
-      return;
-    }
-    try {
-      this.#pods = decodeAllocations(text);
-    } catch (err) {
-      throw cannotRestore(describeError(err), 'pod resource information', this.#path);
-    }
+  async load(): Promise<LoadedCheckpoint<Map<PodUid, PodAllocation>>> {
+    return await this.file.load();
+  }
+
+  restore(pods: Map<PodUid, PodAllocation> = new Map()): void {
+    this.#pods = pods;
+  }
+
+  /** Replaces the damaged file, too, so that the next start finds one that is whole. */
+  recover(pods: Map<PodUid, PodAllocation>): void {
+    this.restore(pods);
+    this.file.save();
+  }
+
+  all(): ReadonlyMap<PodUid, PodAllocation> {
+    return this.#pods;
   }
 
   get(uid: PodUid): PodAllocation | undefined {

@@ -1,81 +1,106 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { KeptCheckpoint } from './kept-checkpoint.ts';
 
-const path = '/r/state';
-const previous = '/r/.state.previous';
-const damaged = '/r/.state.damaged';
+const path = '/k/state';
+const previous = '/k/.state.previous';
+const damaged = '/k/.state.damaged';
 
-function rig(disk = new Map<string, string>()) {
-  const clock = new FakeClock(0);
-  const errors: unknown[] = [];
-  let state = '';
-  const checkpoint = new KeptCheckpoint<string>({
-    files: {
-      read: async (each) => disk.get(each),
-      replace: async (each, text) => void disk.set(each, text),
-      flush: async () => undefined,
-      keep: async (each, as) => {
-        const text = disk.get(each);
-        if (text !== undefined) disk.set(as, text);
+class Scene {
+  readonly clock = new FakeClock();
+  readonly files = new Map<string, string>();
+  readonly errors: string[] = [];
+  state = '';
+  /** A kill after the predecessor was kept and before the file is replaced. */
+  killed = false;
+
+  open(): KeptCheckpoint<string> {
+    return new KeptCheckpoint<string>({
+      files: {
+        read: async (name) => {
+          const text = this.files.get(name);
+          if (text === 'unreadable') throw new Error(`cannot read ${name}`);
+          return text;
+        },
+        replace: async (name, text) => {
+          if (!this.killed) this.files.set(name, text);
+        },
+        flush: async () => undefined,
+        keep: async (name, as) => {
+          const text = this.files.get(name);
+          if (text !== undefined) this.files.set(as, text);
+        },
       },
-    },
-    path,
-    clock,
-    decode: (text) => {
-      if (!text.startsWith('ok')) throw new Error('not a checkpoint');
-      return text;
-    },
-    encode: () => state,
-    onError: (err) => void errors.push(err),
-  });
-  const write = async (text: string): Promise<void> => {
-    state = text;
+      path,
+      clock: this.clock,
+      decode: (text) => {
+        if (!text.startsWith('v1 ')) throw new Error('it is foreign');
+        return text.slice(3);
+      },
+      encode: () => `v1 ${this.state}`,
+      onError: (err) => this.errors.push(String(err)),
+    });
+  }
+
+  async write(checkpoint: KeptCheckpoint<string>, state: string): Promise<void> {
+    this.state = state;
     checkpoint.save();
     await checkpoint.saved();
-  };
-  return { checkpoint, disk, errors, write };
+  }
 }
 
-test('keeps the predecessor of every write', async () => {
-  const { disk, write } = rig();
-  await write('ok 1');
-  expect(disk.has(previous)).toBe(false);
-  await write('ok 2');
-  expect([...disk]).toEqual([
-    [path, 'ok 2'],
-    [previous, 'ok 1'],
-  ]);
-});
-
-test('a missing file is a first start', async () => {
-  expect(await rig().checkpoint.load()).toEqual({ state: undefined, fault: undefined });
-});
-
-test('sets a damaged file aside and uses its predecessor, which the next write does not replace by the damaged one', async () => {
-  const { checkpoint, disk, write } = rig(
-    new Map([
-      [path, ''],
-      [previous, 'ok 1'],
-    ]),
-  );
-  expect(await checkpoint.load()).toEqual({
-    state: 'ok 1',
-    fault: { path, why: 'not a checkpoint', setAside: damaged, usedPrevious: true },
+describe('KeptCheckpoint', () => {
+  test('is empty without a fault if there is no file', async () => {
+    expect(await new Scene().open().load()).toEqual({ state: undefined, fault: undefined });
   });
-  expect(disk.get(damaged)).toBe('');
-  await write('ok 2');
-  expect([disk.get(path), disk.get(previous)]).toEqual(['ok 2', 'ok 1']);
-  await write('ok 3');
-  expect(disk.get(previous)).toBe('ok 2');
-});
 
-test('reports that nothing can be used if both are damaged', async () => {
-  const { checkpoint } = rig(
-    new Map([
-      [path, '{'],
-      [previous, 'x'],
-    ]),
-  );
-  expect(await checkpoint.load()).toMatchObject({ state: undefined, fault: { usedPrevious: false } });
+  test('keeps the predecessor of every write', async () => {
+    const scene = new Scene();
+    const checkpoint = scene.open();
+    await scene.write(checkpoint, 'a');
+    await scene.write(checkpoint, 'b');
+    expect(Object.fromEntries(scene.files)).toEqual({ [path]: 'v1 b', [previous]: 'v1 a' });
+    expect(await scene.open().load()).toEqual({ state: 'b', fault: undefined });
+  });
+
+  for (const [what, text, why] of [
+    ['foreign', '{}', 'it is foreign'],
+    ['empty', '', 'it is empty'],
+    ['full of zeros', '\0\0', 'it is empty'],
+    ['unreadable', 'unreadable', 'cannot read /k/state'],
+  ] as const) {
+    test(`sets aside a file that is ${what}, and uses its predecessor`, async () => {
+      const scene = new Scene();
+      scene.files.set(path, text).set(previous, 'v1 a');
+      const loaded = await scene.open().load();
+      expect(loaded).toEqual({ state: 'a', fault: { path, why, setAside: damaged, usedPrevious: true } });
+      expect(scene.files.get(damaged)).toBe(text);
+    });
+  }
+
+  for (const other of [undefined, 'damaged as well', ''])
+    test(`has no state if the predecessor is ${JSON.stringify(other)}`, async () => {
+      const scene = new Scene();
+      scene.files.set(path, 'damaged');
+      if (other !== undefined) scene.files.set(previous, other);
+      const { fault, state } = await scene.open().load();
+      expect([state, fault?.usedPrevious]).toEqual([undefined, false]);
+    });
+
+  test('a damaged file never takes the place of its predecessor, also if the kubelet is killed while it writes', async () => {
+    const scene = new Scene();
+    scene.files.set(path, 'damaged').set(previous, 'v1 a');
+    const checkpoint = scene.open();
+    await checkpoint.load();
+    scene.killed = true;
+    await scene.write(checkpoint, 'b');
+    expect((await scene.open().load()).state).toBe('a');
+    scene.killed = false;
+    const next = scene.open();
+    await next.load();
+    await scene.write(next, 'c');
+    expect([scene.files.get(path), scene.files.get(previous)]).toEqual(['v1 c', 'v1 a']);
+    await scene.write(next, 'd');
+    expect(scene.files.get(previous)).toBe('v1 c');
+  });
 });

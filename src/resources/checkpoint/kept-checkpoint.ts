@@ -1,11 +1,11 @@
-// A checkpoint that never keeps the kubelet from starting. Every write keeps its predecessor; a file that cannot be decoded is set
-// aside, and its predecessor is used instead if it can be.
+// A checkpoint that never keeps the kubelet from starting. Every write keeps its predecessor; a file that cannot be read or
+// decoded is set aside, and its predecessor is used instead if it can be.
 // differs from upstream, which refuses to start until the node is drained and the file is deleted.
 // Invariants: the file itself is the Go kubelet's; the names beside it start with a dot, which the Go kubelet ignores; a power
 // loss or a kill leaves the file or its predecessor whole.
 import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { describeError } from '../../base/errors.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
 import { CheckpointFile, type StateFiles } from './checkpoint-file.ts';
 
 export interface KeptFiles extends Pick<StateFiles, 'read' | 'replace' | 'flush'> {
@@ -41,7 +41,7 @@ export interface LoadedCheckpoint<T> {
 export class KeptCheckpoint<T> {
   readonly #options: KeptCheckpointOptions<T>;
   readonly #file: CheckpointFile;
-  /** The file on disk is damaged: it does not become the predecessor of the next one. */
+  /** The file is damaged and not yet replaced, so that it must not take the place of its predecessor. */
   #isDamaged = false;
 
   constructor(options: KeptCheckpointOptions<T>) {
@@ -64,12 +64,12 @@ export class KeptCheckpoint<T> {
     return join(dirname(path), `.${basename(path)}.${what}`);
   }
 
+  /** After a fault the caller saves the state that it continues with, so that the next start finds a file that is whole. */
   async load(): Promise<LoadedCheckpoint<T>> {
-    const { decode, files, onError, path } = this.#options;
-    const text = await this.#file.read();
-    if (text === undefined) return { state: undefined, fault: undefined };
+    const { files, onError, path } = this.#options;
     try {
-      return { state: decode(text), fault: undefined };
+      const text = await this.#file.read();
+      return { state: text === undefined ? undefined : this.#decode(text), fault: undefined };
     } catch (err) {
       this.#isDamaged = true;
       const setAside = this.#beside('damaged');
@@ -81,14 +81,19 @@ export class KeptCheckpoint<T> {
   }
 
   async #decodePrevious(): Promise<T | undefined> {
-    const { decode, files } = this.#options;
     try {
-      const text = await files.read(this.#previous);
-      return text === undefined ? undefined : decode(text);
+      const text = await this.#options.files.read(this.#previous);
+      return text === undefined ? undefined : this.#decode(text);
     } catch {
       // Both are damaged: the state is rebuilt.
       return undefined;
     }
+  }
+
+  #decode(text: string): T {
+    // A power loss may leave a file that was just written without its content.
+    if (isBlank(text)) throw new KubeletError('invalid', 'CorruptCheckpoint', 'it is empty');
+    return this.#options.decode(text);
   }
 
   /** Queues a write of the current state and returns at once. `saved` waits for it. */
@@ -105,4 +110,10 @@ export class KeptCheckpoint<T> {
   async flush(): Promise<void> {
     await this.#file.flush();
   }
+}
+
+/** Whether the text is empty or consists of zero bytes. */
+function isBlank(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) !== 0) return false;
+  return true;
 }

@@ -75,6 +75,11 @@ class Scene extends ClusterWorld {
       .filter((line) => line.startsWith('Resize'));
   }
 
+  /** The events about state files since the start of the kubelet. */
+  recoveries(): readonly string[] {
+    return this.node.eventLines('n').filter((line) => line.startsWith('ManagerStateRecovered'));
+  }
+
   explanation(name: string): string | undefined {
     return this.node.explanation(this.pod(name)?.metadata?.uid ?? '');
   }
@@ -368,7 +373,8 @@ test('a pod removed while the kubelet is down leaves the checkpoints, and a resi
   await scene.node.start();
   await scene.advance(40_000);
   expect(scene.conditions('web')).toEqual([]);
-  expect([...scene.node.stateFiles.values()].join('')).not.toContain(uid);
+  const current = [...scene.node.stateFiles].filter(([path]) => !path.endsWith('.previous'));
+  expect(current.join('')).not.toContain(uid);
 });
 
 test('a static pod with its own UID is resized in place, too', async () => {
@@ -406,6 +412,44 @@ test('missing checkpoints do not disturb running pods', async () => {
     [],
     [],
   ]);
+});
+
+for (const damaged of [
+  ['allocated_pods_state'],
+  ['actuated_pods_state'],
+  ['allocated_pods_state', 'actuated_pods_state'],
+])
+  test(`damaged files do not disturb running pods, and each is reported once: ${damaged.join(', ')}`, async () => {
+    const scene = await Scene.open();
+    const restart = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }] as const;
+    await scene.runs('web', '500m/1 256Mi/512Mi', { container: { resizePolicy: [...restart] } });
+    await scene.node.stop();
+    for (const name of damaged) scene.node.stateFiles.set(`/var/lib/kubelet/${name}`, '{"data":"{');
+    await scene.node.start();
+    await scene.advance(5_000);
+    expect([scene.updates(), scene.restarts('web'), scene.conditions('web')]).toEqual([[], 0, []]);
+    expect(scene.has('web')).toBe('allocated 500m 256Mi, has 500m/1 256Mi/512Mi');
+    expect(scene.recoveries()).toHaveLength(damaged.length);
+    await scene.node.stop();
+    await scene.node.start();
+    await scene.advance(2_000);
+    expect(scene.recoveries()).toEqual([]);
+  });
+
+test('a completed resize is not reverted when the file of allocations is damaged, and a deferred one stays deferred', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.resize('web', '750m/1 256Mi/512Mi');
+  await scene.advance(5_000);
+  scene.resize('web', '3/4 256Mi/512Mi');
+  await scene.advance(5_000);
+  const before = [scene.has('web'), scene.conditions('web'), scene.updates()];
+  expect(scene.has('web')).toContain('allocated 750m');
+  await scene.node.stop();
+  scene.node.stateFiles.set('/var/lib/kubelet/allocated_pods_state', '');
+  await scene.node.start();
+  await scene.advance(5_000);
+  expect([scene.has('web'), scene.conditions('web'), scene.updates()]).toEqual(before);
 });
 
 test('without the feature gate a changed spec has no effect, and no checkpoint is written', async () => {
