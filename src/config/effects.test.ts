@@ -21,7 +21,6 @@ const actedOnByLoading: Readonly<Record<string, string>> = {
   AllBeta: 'gates/feature-gates.ts',
   CPUManagerPolicyAlphaOptions: 'validation/manager-rules.ts',
   CPUManagerPolicyBetaOptions: 'validation/manager-rules.ts',
-  TopologyManagerPolicyBetaOptions: 'validation/manager-rules.ts',
   TopologyManagerPolicyOptions: 'validation/manager-rules.ts',
   LoggingBetaOptions: 'validation/serving-rules.ts',
 };

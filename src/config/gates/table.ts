@@ -305,7 +305,7 @@ export const gateTable = {
   TokenRequestServiceAccountUIDValidation: other(beta),
   TopologyAwareWorkloadScheduling: other(alpha),
   TopologyManagerPolicyAlphaOptions: settled(alpha, 'no option is alpha'),
-  TopologyManagerPolicyBetaOptions: beta,
+  TopologyManagerPolicyBetaOptions: settled(beta, 'no option is beta'),
   TopologyManagerPolicyOptions: stable,
   TranslateStreamCloseWebsocketRequests: other(beta),
   UnauthenticatedHTTP2DOSMitigation: other(beta),

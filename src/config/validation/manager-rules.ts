@@ -13,8 +13,8 @@ const cpuOptions: ReadonlyMap<string, Stage> = new Map([
   ['distribute-cpus-across-numa', 'beta'],
   ['align-by-socket', 'alpha'],
   ['distribute-cpus-across-cores', 'alpha'],
-  ['strict-cpu-reservation', 'beta'],
-  ['prefer-align-cpus-by-uncorecache', 'beta'],
+  ['strict-cpu-reservation', 'stable'],
+  ['prefer-align-cpus-by-uncorecache', 'stable'],
 ]);
 
 const cpuConflicts = [
@@ -26,7 +26,7 @@ const cpuConflicts = [
 
 function disabledGate(stage: Stage, gates: FeatureGates): string | undefined {
   if (stage === 'stable') return undefined;
-  const gate = `CPUManagerPolicy${stage === 'alpha' ? 'Alpha' : 'Beta'}Options` as const;
+  const gate = stage === 'alpha' ? 'CPUManagerPolicyAlphaOptions' : 'CPUManagerPolicyBetaOptions';
   return gates[gate] ? undefined : gate;
 }
 

@@ -130,7 +130,6 @@ describe('managers', () => {
     off,
   });
   const alpha = ['CPUManagerPolicyAlphaOptions'];
-  const unimplemented = 'CPUManagerPolicyAlphaOptions cannot be enabled';
   runCases([
     ['the static policy', cpu({})],
     [
@@ -144,7 +143,7 @@ describe('managers', () => {
     ],
     ['a stable option', cpu({ 'full-pcpus-only': 'true' })],
     ['a beta option', cpu({ 'distribute-cpus-across-numa': 'true' })],
-    ['an alpha option with its gate', cpu({ 'align-by-socket': 'true' }, alpha), unimplemented],
+    ['an alpha option with its gate', cpu({ 'align-by-socket': 'true' }, alpha)],
     [
       'an alpha option without its gate',
       cpu({ 'align-by-socket': 'true' }),
@@ -155,13 +154,11 @@ describe('managers', () => {
     [
       'options that are mutually exclusive',
       cpu({ 'full-pcpus-only': 'true', 'distribute-cpus-across-cores': 'true' }, alpha),
-      unimplemented,
       'are mutually exclusive',
     ],
     [
       'one of them switched off',
       cpu({ 'full-pcpus-only': 'false', 'distribute-cpus-across-cores': 'true' }, alpha),
-      unimplemented,
     ],
     [
       'uncore cache and NUMA distribution',
