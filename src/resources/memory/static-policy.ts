@@ -34,13 +34,19 @@ import {
 import { containerMemory, endedInitContainers, type MemoryRequests, podMemory } from './memory-requests.ts';
 import type { MachineState, MemoryBlock, MemoryEntries } from './memory-state.ts';
 
-/** What the container is to get; empty if nothing. Throws if its requests cannot be represented. */
+/**
+ * What the container is to get; empty if nothing. Throws if its requests cannot be represented. `isRunning` names containers that
+ * are known to run.
+ */
 export function memoryToAssign(
   { entries, machineState }: AssignedMemory,
   pod: Pod,
   container: Container,
+  isRunning: (container: string) => boolean = () => false,
 ): MemoryRequests {
-  if (hasEnded(entries, pod, container)) return new Map();
+  const hasStarted = (name: string): boolean =>
+    isRunning(name) || blocksOf(entries, podUid(pod), name) !== undefined;
+  if (hasEnded(pod, container, hasStarted)) return new Map();
   return withoutUnknown(machineState, containerMemory(container));
 }
 
@@ -55,14 +61,13 @@ function withoutUnknown(machine: MachineState, requests: MemoryRequests): Memory
  * differs from upstream, which assigns memory to it once more after a restart of the kubelet, and rejects the running pod if
  * there is not enough.
  */
-function hasEnded(entries: MemoryEntries, pod: Pod, { name }: Container): boolean {
-  const uid = podUid(pod);
-  if (blocksOf(entries, uid, name) !== undefined) return false;
+function hasEnded(pod: Pod, { name }: Container, hasStarted: (name: string) => boolean): boolean {
+  if (hasStarted(name)) return false;
   const all = initAndRegularContainers(pod);
   const at = all.findIndex((each) => each.name === name);
   const container = pod.spec?.initContainers?.[at];
   if (container === undefined || isSidecar(container)) return false;
-  return all.slice(at + 1).some((later) => blocksOf(entries, uid, later.name) !== undefined);
+  return all.slice(at + 1).some((later) => hasStarted(later.name));
 }
 
 export function containerMemoryHints(
