@@ -18,6 +18,7 @@ import { processMetrics } from '../src/metrics/process-metrics.ts';
 import { measureCertificateStates } from '../src/pod-certificates/certificate-states.ts';
 import { PodsApiMetrics } from '../src/pods-api/pods-api-metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
+import { MemoryManagerMetrics } from '../src/resources/memory/memory-manager-metrics.ts';
 import { AuthMetrics } from '../src/server/auth/auth-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
 import { HealthSlis } from '../src/server/node/health-slis.ts';
@@ -88,6 +89,7 @@ describe('docs/metrics.md', () => {
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   expect(new StreamMetrics(metrics.registry)).toBeDefined();
   expect(new PodsApiMetrics(metrics.registry)).toBeDefined();
+  expect(new MemoryManagerMetrics(metrics.registry)).toBeDefined();
   expect(new HistoryMetrics(metrics.registry)).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {

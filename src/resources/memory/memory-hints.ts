@@ -22,7 +22,7 @@ export interface MemoryHint extends TopologyHint {
 /** Bytes by resource that ended init containers hold on exactly these nodes. */
 export type ReusableMemory = ReadonlyMap<NumaMask, ReadonlyMap<string, number>>;
 
-export const noHints: ResourceHints = new Map();
+export const noHints: ReadonlyMap<string, readonly TopologyHint[] | undefined> = new Map();
 
 /**
  * Every set of nodes that can satisfy the request now. Preferred are those with as few nodes as an empty machine would need.
@@ -36,10 +36,10 @@ export function computeMemoryHints(
 ): readonly MemoryHint[] {
   let fewest = numa.ids.length;
   const found: NumaMask[] = [];
-  const [amounts, tables] = [[...requests], machine];
+  const amounts = [...requests];
   for (const mask of masks) {
     const nodes = numa.idsOf(mask);
-    if (amounts.some(([type, bytes]) => allocatableOn(tables, nodes, type) < bytes)) continue;
+    if (amounts.some(([type, bytes]) => allocatableOn(machine, nodes, type) < bytes)) continue;
     fewest = Math.min(fewest, nodes.length);
     if (breaksGroups(machine, nodes) || isInLargerGroup(machine, nodes)) continue;
     const held = reusable.get(mask);

@@ -57,7 +57,9 @@ test('nothing is allocatable where more is reserved than there is', () => {
 });
 
 describe('refuses with upstream’s text', () => {
-  const on0 = (limits: MemoryReservation['limits']): readonly MemoryReservation[] => [{ numaNode: 0, limits }];
+  const on0 = (limits: MemoryReservation['limits']): readonly MemoryReservation[] => [
+    { numaNode: 0, limits },
+  ];
   const cases = [
     [
       'a NUMA node that does not exist',

@@ -48,6 +48,7 @@ const foreign = [
   ['a fractional size', '{"policyName":"Static","entries":{"u":{"c":[{"size":1.5}]}}}'],
   ['a machine state of text', '{"policyName":"Static","machineState":{"0":"all"}}'],
   ['a policy that is no text', '{"policyName":1}'],
+  ['no policy', '{"kind":"Pod"}'],
 ] as const;
 for (const [name, data] of foreign)
   test(`rejects a state of another shape, although its checksum matches: ${name}`, () => {
@@ -55,9 +56,11 @@ for (const [name, data] of foreign)
   });
 
 test('reads absent fields as zero, and names that every object has as ordinary ones', () => {
-  const text = withData('{"entries":{"__proto__":{"constructor":[{"type":"memory"}]}},"machineState":null}');
+  const text = withData(
+    '{"policyName":"Static","entries":{"__proto__":{"constructor":[{"type":"memory"}]}},"machineState":null}',
+  );
   const { entries, machineState, policyName } = decodeMemoryState(text);
-  expect([policyName, machineState]).toEqual(['', {}]);
+  expect([policyName, machineState]).toEqual(['Static', {}]);
   expect(Object.keys(entries)).toEqual(['__proto__']);
   expect(encodeMemoryState(decodeMemoryState(text))).toContain(
     '"entries":{"__proto__":{"constructor":[{"numaAffinity":[],"type":"memory","size":0}]}}',

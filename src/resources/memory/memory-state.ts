@@ -41,7 +41,7 @@ export interface MemoryBlock {
 }
 
 /** By container name, which may be `constructor`: read with Object.hasOwn. */
-export type PodMemory = Readonly<Record<string, readonly MemoryBlock[]>>;
+type PodMemory = Readonly<Record<string, readonly MemoryBlock[]>>;
 /** By pod UID. */
 export type MemoryEntries = Readonly<Record<string, PodMemory>>;
 
@@ -65,7 +65,8 @@ export function decodeMemoryState(text: string): MemoryState {
   const fields = parseObject(text);
   const data = decodeData(fields, 'v3');
   const state = stateOf(data ?? fields);
-  if (data !== undefined || isTrusted(state, fields)) return state;
+  // Every kubelet names its policy; without it this is some other JSON object.
+  if (state.policyName !== '' && (data !== undefined || isTrusted(state, fields))) return state;
   throw corrupt();
 }
 

@@ -15,12 +15,12 @@ import {
 } from './memory-blocks.ts';
 import type { MachineState, MemoryBlock, MemoryEntries, MemoryState, NumaNodeState } from './memory-state.ts';
 
-export interface ContainerRef {
+interface ContainerRef {
   readonly uid: string;
   readonly container: string;
 }
 
-export interface RecoveredMemory {
+interface RecoveredMemory {
   readonly assigned: AssignedMemory;
   /** Why the file could not be used as it is. */
   readonly why: string | undefined;
