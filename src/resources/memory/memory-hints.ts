@@ -3,7 +3,7 @@
 // pkg/kubelet/cm/memorymanager/policy_static.go. Invariant: the same sets hold for every resource of a request.
 import type { ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
 import { bitCount, type NumaMask, type NumaNodes } from '../topology/numa-nodes.ts';
-import { breaksGroups, freeOn, tableOf } from './memory-blocks.ts';
+import { tableOf } from './memory-blocks.ts';
 import type { MemoryRequests } from './memory-requests.ts';
 import type { MachineState, MemoryBlock } from './memory-state.ts';
 
@@ -34,29 +34,45 @@ export function computeMemoryHints(
   requests: MemoryRequests,
   reusable: ReusableMemory = new Map(),
 ): readonly MemoryHint[] {
+  const isTogether = groupRule(numa, machine);
+  const amounts = [...requests].map(([type, bytes]) => ({
+    type,
+    bytes,
+    allocatable: sumsByMask(numa, (node) => tableOf(machine, node, type)?.allocatable ?? 0),
+    free: sumsByMask(numa, (node) => tableOf(machine, node, type)?.free ?? 0),
+  }));
   let fewest = numa.ids.length;
   const found: NumaMask[] = [];
-  const amounts = [...requests];
   for (const mask of masks) {
-    const nodes = numa.idsOf(mask);
-    if (amounts.some(([type, bytes]) => allocatableOn(machine, nodes, type) < bytes)) continue;
-    fewest = Math.min(fewest, nodes.length);
-    if (breaksGroups(machine, nodes) || isInLargerGroup(machine, nodes)) continue;
+    if (amounts.some(({ allocatable, bytes }) => (allocatable[mask] ?? 0) < bytes)) continue;
+    fewest = Math.min(fewest, bitCount(mask));
+    if (!isTogether(mask)) continue;
     const held = reusable.get(mask);
-    if (amounts.some(([type, bytes]) => freeOn(machine, nodes, type) + (held?.get(type) ?? 0) < bytes))
-      continue;
+    if (amounts.some(({ bytes, free, type }) => (free[mask] ?? 0) + (held?.get(type) ?? 0) < bytes)) continue;
     found.push(mask);
   }
   return found.map((mask) => ({ mask, preferred: bitCount(mask) === fewest }));
 }
 
-function allocatableOn(machine: MachineState, nodes: readonly number[], type: string): number {
-  return nodes.reduce((sum, node) => sum + (tableOf(machine, node, type)?.allocatable ?? 0), 0);
+/** The sum over the nodes of every set: a machine with 16 nodes has 65,535 of them. */
+function sumsByMask(numa: NumaNodes, amountOf: (node: number) => number): Float64Array {
+  const amounts = numa.ids.map(amountOf);
+  const sums = new Float64Array(2 ** amounts.length);
+  for (let mask = 1; mask < sums.length; mask += 1) {
+    const lowest = 31 - Math.clz32(mask & -mask);
+    sums[mask] = (sums[mask & (mask - 1)] ?? 0) + (amounts[lowest] ?? 0);
+  }
+  return sums;
 }
 
-function isInLargerGroup(machine: MachineState, nodes: readonly number[]): boolean {
-  const [only] = nodes;
-  return nodes.length === 1 && only !== undefined && (machine[only]?.cells.length ?? 0) > 1;
+/** A node in a group is used only with exactly that group; a node that is used by itself, only by itself. */
+function groupRule(numa: NumaNodes, machine: MachineState): (mask: NumaMask) => boolean {
+  const used = numa.ids.flatMap((id) => {
+    const { cells = [], numberOfAssignments = 0 } = machine[id] ?? {};
+    const isUsed = numberOfAssignments > 0 || cells.length > 1;
+    return isUsed ? [{ bit: numa.maskOf([id]), group: numa.maskOf(cells) }] : [];
+  });
+  return (mask) => used.every(({ bit, group }) => (mask & bit) === 0 || mask === group);
 }
 
 /**
@@ -84,10 +100,14 @@ export function hintsOfBlocks(
 
 /** Preferred ones first, then those with fewer nodes, then those with lower nodes. */
 export function bestMemoryHint(hints: readonly MemoryHint[]): MemoryHint | undefined {
-  return hints.toSorted(
-    (a, b) =>
-      Number(b.preferred) - Number(a.preferred) || bitCount(a.mask) - bitCount(b.mask) || a.mask - b.mask,
-  )[0];
+  let best: MemoryHint | undefined;
+  for (const hint of hints) if (best === undefined || compareHints(hint, best) < 0) best = hint;
+  return best;
+}
+
+function compareHints(a: MemoryHint, b: MemoryHint): number {
+  const byPreference = Number(b.preferred) - Number(a.preferred);
+  return byPreference || bitCount(a.mask) - bitCount(b.mask) || a.mask - b.mask;
 }
 
 /** The best hint that includes these nodes. */
