@@ -20,6 +20,7 @@ import { PodResourcesMetrics } from '../src/pod-resources/pod-resources-metrics.
 import { PodsApiMetrics } from '../src/pods-api/pods-api-metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { TopologyMetrics } from '../src/resources/topology/topology-metrics.ts';
+import { MemoryManagerMetrics } from '../src/resources/memory/memory-manager-metrics.ts';
 import { AuthMetrics } from '../src/server/auth/auth-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
 import { HealthSlis } from '../src/server/node/health-slis.ts';
@@ -91,6 +92,7 @@ describe('docs/metrics.md', () => {
   expect(new StreamMetrics(metrics.registry)).toBeDefined();
   expect(new PodsApiMetrics(metrics.registry)).toBeDefined();
   expect(new PodResourcesMetrics(metrics.registry)).toBeDefined();
+  expect(new MemoryManagerMetrics(metrics.registry)).toBeDefined();
   expect(new HistoryMetrics(metrics.registry)).toBeDefined();
   expect(new TopologyMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
