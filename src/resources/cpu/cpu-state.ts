@@ -7,7 +7,7 @@ import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 import { decodeData, encodeData, parseObject, printedChecksum, printMap } from '../checkpoint/printed.ts';
 
-interface CpuState {
+export interface CpuState {
   readonly policyName: string;
   /** The shared CPUs: `0-3,7`. */
   readonly defaultCpuSet: string;
@@ -65,7 +65,7 @@ function thirdFormatChecksum({ defaultCpuSet, entries, policyName }: CpuState): 
 }
 
 function printedEntries(entries: CpuState['entries']): string {
-  const assigned = printMap(entries, (containers) => printMap(containers, (cpus) => cpus));
+  const assigned = printMap(entries, (containers) => printMap(containers, (cpus) => cpus, 'text'), 'text');
   return `(map[string]map[string]string)${assigned}`;
 }
 
