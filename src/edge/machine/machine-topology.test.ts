@@ -22,6 +22,8 @@ const cpu = (id: number, core: number, socket: number): Record<string, string> =
   [`sys/devices/system/cpu/cpu${id}/topology/physical_package_id`]: `${socket}`,
 });
 const cache = (id: number, index: number, level: number, type: string, size: string, list: string) => ({
+  // An older kernel does not number the first level.
+  ...(level > 1 && { [`sys/devices/system/cpu/cpu${id}/cache/index${index}/id`]: `${level * 10}` }),
   [`sys/devices/system/cpu/cpu${id}/cache/index${index}/level`]: `${level}`,
   [`sys/devices/system/cpu/cpu${id}/cache/index${index}/type`]: type,
   [`sys/devices/system/cpu/cpu${id}/cache/index${index}/size`]: size,
@@ -64,8 +66,8 @@ test('reads two sockets with a NUMA node each and two threads per core, without 
           { id: 1, core: 0, socket: 0 },
         ],
         caches: [
-          { level: 1, type: 'Data', sizeBytes: 32_768n, threads: [0, 1] },
-          { level: 3, type: 'Unified', sizeBytes: 8n << 20n, threads: [0, 1] },
+          { id: undefined, level: 1, type: 'Data', sizeBytes: 32_768n, threads: [0, 1] },
+          { id: 30, level: 3, type: 'Unified', sizeBytes: 8n << 20n, threads: [0, 1] },
         ],
       },
       {

@@ -3,9 +3,7 @@
 // Upstream: cpuAccumulator in pkg/kubelet/cm/cpumanager/cpu_assignment.go.
 // Invariant: only available CPUs are taken, each once.
 import { CpuSet } from './cpu-set.ts';
-import type { CpuTopology } from './cpu-topology.ts';
-
-type Level = 'numaNode' | 'socket' | 'core' | 'uncoreCache';
+import type { CpuLevel, CpuTopology } from './cpu-topology.ts';
 
 export class CpuAccumulator {
   readonly #topology: CpuTopology;
@@ -44,7 +42,7 @@ export class CpuAccumulator {
   }
 
   /** Takes every unit that is free as a whole and not larger than what is still needed. */
-  takeWhole(level: Level): void {
+  takeWhole(level: CpuLevel): void {
     const whole = this.#sorted(level).filter((id) => this.#isWhole(level, id));
     for (const id of whole) {
       const cpus = this.#cpus(level, id);
@@ -71,7 +69,7 @@ export class CpuAccumulator {
     this.take(CpuSet.of(cpus.slice(0, this.#needed)));
   }
 
-  freeIn(level: Level, id: number): CpuSet {
+  freeIn(level: CpuLevel, id: number): CpuSet {
     return this.#free.intersection(this.#cpus(level, id));
   }
 
@@ -100,39 +98,31 @@ export class CpuAccumulator {
     return this.#topology.numSockets >= this.#topology.numNumaNodes;
   }
 
-  #sorted(level: Level): readonly number[] {
+  #sorted(level: CpuLevel): readonly number[] {
     if (level === 'numaNode') return this.numaNodes();
     if (level === 'socket') return this.#sockets();
     return level === 'core' ? this.cores() : this.uncoreCaches();
   }
 
-  /** The units of each parent in turn; a unit that spans several parents counts to the first one. */
-  #below(parents: readonly number[], parent: Level, level: Level): readonly number[] {
+  /**
+   * The units of each parent in turn. differs from upstream: a unit that spans several parents is listed with the first one only.
+   */
+  #below(parents: readonly number[], parent: CpuLevel, level: CpuLevel): readonly number[] {
     const found = new Set<number>();
     for (const each of parents) {
       const cpus = this.freeIn(parent, each);
-      for (const id of this.#sort(level, this.#units(level, cpus))) found.add(id);
+      for (const id of this.#sort(level, this.#topology.unitsOf(level, cpus))) found.add(id);
     }
     return [...found];
   }
 
-  #units(level: Level, cpus: CpuSet): readonly number[] {
-    const { details } = this.#topology;
-    const found = new Set<number>();
-    for (const cpu of cpus.ids) {
-      const place = details.get(cpu);
-      if (place !== undefined) found.add(place[level]);
-    }
-    return [...found];
-  }
-
-  #sort(level: Level, ids: readonly number[]): readonly number[] {
+  #sort(level: CpuLevel, ids: readonly number[]): readonly number[] {
     const counted = ids.map((id) => ({ id, free: this.#free.overlap(this.#cpus(level, id)) }));
     return counted.toSorted((a, b) => a.free - b.free || a.id - b.id).map(({ id }) => id);
   }
 
   /** As upstream, sockets and cores of another size than the average never count as whole. */
-  #isWhole(level: Level, id: number): boolean {
+  #isWhole(level: CpuLevel, id: number): boolean {
     const { cpusPerCore, cpusPerSocket } = this.#topology;
     const { size } = this.#cpus(level, id);
     if (level === 'socket' && size !== cpusPerSocket) return false;
@@ -140,7 +130,7 @@ export class CpuAccumulator {
     return this.#free.overlap(this.#cpus(level, id)) === size;
   }
 
-  #cpus(level: Level, id: number): CpuSet {
+  #cpus(level: CpuLevel, id: number): CpuSet {
     return this.#topology.units[level].get(id) ?? CpuSet.empty;
   }
 }

@@ -5,7 +5,7 @@ import { bitCount, type NumaMask, type NumaNodes } from '../topology/numa-nodes.
 import type { CpuSet } from './cpu-set.ts';
 import type { CpuTopology } from './cpu-topology.ts';
 
-export interface CpuHintsInput {
+interface CpuHintsInput {
   readonly topology: CpuTopology;
   readonly numa: NumaNodes;
   readonly request: number;
@@ -39,7 +39,11 @@ function socketAlignment({ numa, topology }: CpuHintsInput, least: number): (mas
   const nodesPerSocket = Math.floor(topology.numNumaNodes / topology.numSockets);
   if (nodesPerSocket === 0) return () => false;
   const leastSockets = Math.ceil(least / nodesPerSocket);
-  return (mask) => topology.socketsInNumaNodes(numa.idsOf(mask)).length === leastSockets;
+  const sockets = numa.ids.map((id) => topology.socketsInNumaNodes([id]));
+  return (mask) => {
+    const spanned = new Set(sockets.flatMap((ids, at) => ((mask & (1 << at)) === 0 ? [] : ids)));
+    return spanned.size === leastSockets;
+  };
 }
 
 /** The sum of the values at the positions of each mask. */

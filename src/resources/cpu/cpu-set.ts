@@ -10,7 +10,7 @@ const longestText = mostCpus * '8191,'.length;
 
 export class CpuSet {
   static readonly empty: CpuSet = new CpuSet(new Uint32Array(0));
-  /** 32 CPUs each; the last word is not 0, so that equal sets have equal words. */
+  /** 32 CPUs each; the highest one is not 0, so that equal sets have equal words. */
   readonly #words: Uint32Array;
   readonly size: number;
   #ids: readonly number[] | undefined;

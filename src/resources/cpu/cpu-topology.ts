@@ -13,7 +13,7 @@ export interface CpuPlace {
   readonly uncoreCache: number;
 }
 
-type Level = keyof CpuPlace;
+export type CpuLevel = keyof CpuPlace;
 
 interface CpuCounts {
   readonly numCpus: number;
@@ -30,7 +30,7 @@ export class CpuTopology implements CpuCounts {
   readonly details: ReadonlyMap<number, CpuPlace>;
   readonly cpus: CpuSet;
   /** The CPUs of each unit, by its ID. */
-  readonly units: Readonly<Record<Level, ReadonlyMap<number, CpuSet>>>;
+  readonly units: Readonly<Record<CpuLevel, ReadonlyMap<number, CpuSet>>>;
 
   /** The counts may differ from the number of details: upstream takes them from other sources. */
   constructor(details: ReadonlyMap<number, CpuPlace>, counts: CpuCounts) {
@@ -85,19 +85,19 @@ export class CpuTopology implements CpuCounts {
 
   /** CPUs that the machine does not have are ignored. */
   numaNodesOf(cpus: CpuSet): readonly number[] {
-    return this.#unitsOf('numaNode', cpus);
+    return this.unitsOf('numaNode', cpus);
   }
 
   socketsOf(cpus: CpuSet): readonly number[] {
-    return this.#unitsOf('socket', cpus);
+    return this.unitsOf('socket', cpus);
   }
 
   coresOf(cpus: CpuSet): readonly number[] {
-    return this.#unitsOf('core', cpus);
+    return this.unitsOf('core', cpus);
   }
 
   uncoreCachesOf(cpus: CpuSet): readonly number[] {
-    return this.#unitsOf('uncoreCache', cpus);
+    return this.unitsOf('uncoreCache', cpus);
   }
 
   socketsInNumaNodes(ids: Iterable<number>): readonly number[] {
@@ -110,13 +110,13 @@ export class CpuTopology implements CpuCounts {
     return cpus.isSubsetOf(this.cpus) && this.uncoreCachesOf(cpus).length === 1;
   }
 
-  #cpusIn(level: Level, ids: Iterable<number>): CpuSet {
+  #cpusIn(level: CpuLevel, ids: Iterable<number>): CpuSet {
     let cpus = CpuSet.empty;
     for (const id of ids) cpus = cpus.union(this.units[level].get(id) ?? CpuSet.empty);
     return cpus;
   }
 
-  #unitsOf(level: Level, cpus: CpuSet): readonly number[] {
+  unitsOf(level: CpuLevel, cpus: CpuSet): readonly number[] {
     const found = new Set<number>();
     for (const cpu of cpus.ids) {
       const place = this.details.get(cpu);
@@ -188,7 +188,7 @@ function cachesByThread(caches: readonly MachineCache[]): ReadonlyMap<number, re
   return found;
 }
 
-function grouped(details: ReadonlyMap<number, CpuPlace>, level: Level): ReadonlyMap<number, CpuSet> {
+function grouped(details: ReadonlyMap<number, CpuPlace>, level: CpuLevel): ReadonlyMap<number, CpuSet> {
   const ids = new Map<number, number[]>();
   for (const [cpu, place] of details) {
     const list = ids.get(place[level]);

@@ -1,9 +1,9 @@
 // Decides how many CPUs each NUMA node gives if a request is distributed evenly over as few nodes as possible: the same multiple
 // of the group size from each, the remainder in groups from some of them, so that the free CPUs left on all nodes differ least.
 // Pure. Upstream: takeByTopologyNUMADistributed in pkg/kubelet/cm/cpumanager/cpu_assignment.go, KEP-2902.
-// Invariant: the search ends after a bounded number of steps, which suffices for every combination of 11 NUMA nodes.
+// Invariant: the search ends after a bounded number of steps, which suffices for every combination of 8 NUMA nodes.
 
-export interface DistributionInput {
+interface DistributionInput {
   /** The NUMA nodes with free CPUs, in the order in which they are tried. */
   readonly nodes: readonly NodeCpus[];
   /** A multiple of the group size, at most the sum of free CPUs. */
@@ -20,22 +20,29 @@ interface NodeCpus {
 }
 
 /** What to take of a node at once, in this order. A node may occur several times. */
-export interface Share {
+interface Share {
   readonly id: number;
   readonly cpus: number;
 }
 
-interface Candidate {
+interface Remainder {
+  /** How many groups a node gives in addition. */
+  readonly extra: ReadonlyMap<number, number>;
+  /** The standard deviation of the free CPUs left on all nodes. */
+  readonly balance: number;
+}
+
+interface Candidate extends Remainder {
+  /** Positions in the list of nodes. */
   readonly nodes: readonly number[];
   readonly each: number;
-  /** The positions that give the remainder, in turn. */
-  readonly remainder: readonly number[];
-  readonly balance: number;
   readonly isInOneSocket: boolean;
 }
 
-/** About 10 ms in the worst case. 8 nodes need at most 2 000 combinations of a few dozen steps each. */
-const mostSteps = 1_000_000;
+/** Some ms; 8 nodes need a fifth. With more nodes, the best choice until then is used, or else CPUs are packed. */
+const mostSteps = 500_000;
+/** Of one choice of nodes, in addition to those for each node and group. */
+const stepsPerChoice = 8;
 
 /** Undefined if no set of NUMA nodes can give the same number of CPUs each. */
 export function computeDistribution(input: DistributionInput): readonly Share[] | undefined {
@@ -54,14 +61,13 @@ export function computeDistribution(input: DistributionInput): readonly Share[] 
 class Search {
   readonly #input: DistributionInput;
   readonly #free: readonly number[];
-  readonly #deviations: (squares: number) => number;
+  readonly #deviation: (squares: number) => number;
   #steps = mostSteps;
 
   constructor(input: DistributionInput) {
     this.#input = input;
     this.#free = input.nodes.map(({ free }) => free);
-    const left = this.#free.reduce((sum, each) => sum + each, 0) - input.count;
-    this.#deviations = deviationOf(left, this.#free.length);
+    this.#deviation = deviationOf(sumOf(this.#free) - input.count, this.#free.length);
   }
 
   /** The best set of this many nodes; of equally good ones the first. */
@@ -80,50 +86,47 @@ class Search {
 
   #candidate(nodes: readonly number[]): Candidate | undefined {
     const { count, groupSize, isInOneSocket } = this.#input;
-    let whole = 0;
+    let usable = 0;
     let smallest = Number.POSITIVE_INFINITY;
     for (const at of nodes) {
-      const usable = floorTo(this.#free[at] ?? 0, groupSize);
-      whole += usable;
-      smallest = Math.min(smallest, usable);
+      const own = floorTo(this.#free[at] ?? 0, groupSize);
+      usable += own;
+      if (own < smallest) smallest = own;
     }
-    if (whole < count) return undefined;
+    if (usable < count) return undefined;
     const even = floorTo(Math.floor(count / nodes.length), groupSize);
     if (even > smallest && isInOneSocket === undefined) return undefined;
     const each = Math.min(even, smallest);
-    const left = [...this.#free];
-    for (const at of nodes) left[at] = (left[at] ?? 0) - each;
-    const ids = nodes.map((at) => this.#input.nodes[at]?.id ?? -1);
     return {
-      nodes,
+      nodes: [...nodes],
       each,
-      ...this.#remainder(nodes, left, count - each * nodes.length),
-      isInOneSocket: isInOneSocket?.(ids) ?? false,
+      ...this.#remainder(nodes, each),
+      isInOneSocket: isInOneSocket?.(nodes.map((at) => this.#input.nodes[at]?.id ?? -1)) ?? false,
     };
   }
 
-  /** Prefers more nodes only if they leave the machine more balanced than any smaller set. */
-  #remainder(
-    nodes: readonly number[],
-    left: readonly number[],
-    count: number,
-  ): Pick<Candidate, 'remainder' | 'balance'> {
-    if (count === 0) return { remainder: [], balance: this.#deviations(squaresOf(left)) };
-    const { groupSize } = this.#input;
-    const able = nodes.filter((at) => (left[at] ?? 0) >= groupSize);
-    let best: Pick<Candidate, 'remainder' | 'balance'> | undefined;
+  /** Which nodes give what is left after each gave the same; of equally balanced choices the one of most nodes. */
+  #remainder(nodes: readonly number[], each: number): Remainder {
+    const { count, groupSize } = this.#input;
+    const groups = (count - each * nodes.length) / groupSize;
+    let squares = 0;
+    for (const [at, free] of this.#free.entries()) squares += (nodes.includes(at) ? free - each : free) ** 2;
+    if (groups === 0) return { extra: new Map(), balance: this.#deviation(squares) };
+    const able = nodes.filter((at) => (this.#free[at] ?? 0) - each >= groupSize);
+    const left = able.map((at) => (this.#free[at] ?? 0) - each);
+    const given: number[] = [];
+    let best: Remainder | undefined;
     for (let size = able.length; size >= 1; size -= 1)
       forEachCombination(able.length, size, (chosen) => {
+        this.#steps -= size + groups / 8 + stepsPerChoice;
         if (this.#steps < 0 && best !== undefined) return false;
-        const subset = chosen.map((at) => able[at] ?? 0);
-        this.#steps -= size + count / groupSize;
-        const after = deal(left, subset, count, groupSize);
-        if (after === undefined) return true;
-        const balance = this.#deviations(squaresOf(after));
-        if (best === undefined || balance < best.balance) best = { remainder: subset, balance };
+        if (!dealGroups(left, chosen, groupSize, groups, given)) return true;
+        const balance = this.#deviation(squares + squaresLost(left, chosen, groupSize, given));
+        if (best === undefined || balance < best.balance)
+          best = { extra: new Map(chosen.map((at, order) => [able[at] ?? 0, given[order] ?? 0])), balance };
         return true;
       });
-    return best ?? { remainder: able, balance: Number.MAX_VALUE };
+    return best ?? { extra: new Map(), balance: Number.MAX_VALUE };
   }
 }
 
@@ -132,44 +135,54 @@ function isBetter(candidate: Candidate, best: Candidate): boolean {
   return candidate.balance < best.balance;
 }
 
-function sharesOf(best: Candidate, { count, groupSize, nodes }: DistributionInput): readonly Share[] {
-  const shares = best.nodes.map((at) => ({ id: nodes[at]?.id ?? -1, cpus: best.each }));
-  const left = nodes.map(({ free }, at) => (best.nodes.includes(at) ? free - best.each : free));
-  deal(left, best.remainder, count - best.each * best.nodes.length, groupSize, (at) =>
-    shares.push({ id: nodes[at]?.id ?? -1, cpus: groupSize }),
-  );
-  return shares;
+function sharesOf(best: Candidate, { groupSize, nodes }: DistributionInput): readonly Share[] {
+  return best.nodes.flatMap((at) => {
+    const id = nodes[at]?.id ?? -1;
+    const groups = Array.from({ length: best.extra.get(at) ?? 0 }, () => ({ id, cpus: groupSize }));
+    return [{ id, cpus: best.each }, ...groups];
+  });
 }
 
 /**
- * Takes one group of each node in turn until `count` CPUs are taken. Undefined if the nodes do not have that many groups.
- * differs from upstream, which counts CPUs instead of groups here and never ends if they suffice only without whole groups.
+ * Takes one group of each chosen node in turn, as far as it has any, and counts them in `given`. False if there are too few.
+ * differs from upstream, which counts CPUs here and never ends if they suffice only without whole groups.
  */
-function deal(
+function dealGroups(
   left: readonly number[],
-  nodes: readonly number[],
-  count: number,
+  chosen: readonly number[],
   groupSize: number,
-  onGroup?: (at: number) => void,
-): readonly number[] | undefined {
-  const after = [...left];
-  let needed = count;
-  for (let before = -1; needed > 0 && needed !== before; ) {
+  groups: number,
+  given: number[],
+): boolean {
+  given.length = 0;
+  for (let order = 0; order < chosen.length; order += 1) given.push(0);
+  let needed = groups;
+  for (let before = needed + 1; needed > 0 && needed < before; ) {
     before = needed;
-    for (const at of nodes) {
-      if (needed === 0 || (after[at] ?? 0) < groupSize) continue;
-      after[at] = (after[at] ?? 0) - groupSize;
-      needed -= groupSize;
-      onGroup?.(at);
+    for (let order = 0; order < chosen.length && needed > 0; order += 1) {
+      const taken = (given[order] ?? 0) + 1;
+      if (taken * groupSize > (left[chosen[order] ?? 0] ?? 0)) continue;
+      given[order] = taken;
+      needed -= 1;
     }
   }
-  return needed > 0 ? undefined : after;
+  return needed === 0;
 }
 
-function squaresOf(values: readonly number[]): number {
-  let sum = 0;
-  for (const value of values) sum += value * value;
-  return sum;
+/** How the sum of squares changes, a negative number. */
+function squaresLost(
+  left: readonly number[],
+  chosen: readonly number[],
+  groupSize: number,
+  given: readonly number[],
+): number {
+  let change = 0;
+  for (let order = 0; order < chosen.length; order += 1) {
+    const before = left[chosen[order] ?? 0] ?? 0;
+    const after = before - (given[order] ?? 0) * groupSize;
+    change += after * after - before * before;
+  }
+  return change;
 }
 
 /** The standard deviation of values with this sum, by the sum of their squares; it and the mean have three decimals, as upstream's. */
@@ -190,11 +203,18 @@ function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
 function floorTo(value: number, step: number): number {
   return Math.floor(value / step) * step;
 }
 
-/** Calls visit with `size` ascending positions below `length`, in lexical order, until it returns false. */
+/**
+ * Calls visit with `size` ascending positions below `length`, in lexical order, until it returns false. The list changes
+ * afterwards. differs from upstream, which keeps lists that change: it mistakes the best choice if that has 4 or more nodes.
+ */
 function forEachCombination(
   length: number,
   size: number,
@@ -202,7 +222,7 @@ function forEachCombination(
 ): void {
   if (size < 1 || size > length) return;
   const positions = Array.from({ length: size }, (_, at) => at);
-  while (visit([...positions])) {
+  while (visit(positions)) {
     let last = size - 1;
     while (last >= 0 && positions[last] === length - size + last) last -= 1;
     if (last < 0) return;

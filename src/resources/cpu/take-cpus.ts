@@ -3,7 +3,7 @@
 // Invariant: the result is a subset of the available CPUs and has exactly the requested size.
 import { KubeletError } from '../../base/errors.ts';
 import { CpuAccumulator } from './cpu-accumulator.ts';
-import { CpuSet } from './cpu-set.ts';
+import type { CpuSet } from './cpu-set.ts';
 import type { CpuTopology } from './cpu-topology.ts';
 import { computeDistribution } from './distribute-cpus.ts';
 
