@@ -9,7 +9,8 @@ import { Channel } from '../../src/base/channel.ts';
 import { startComponent } from '../../src/base/component.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { Metrics } from '../../src/base/metrics.ts';
-import { CpuManager, type CpuManagerDeps } from '../../src/resources/cpu/cpu-manager.ts';
+import { CpuManager } from '../../src/resources/cpu/cpu-manager.ts';
+import type { CpuManagerDeps } from '../../src/resources/cpu/cpu-manager-deps.ts';
 import { CpuManagerMetrics } from '../../src/resources/cpu/cpu-manager-metrics.ts';
 import { CpuSet } from '../../src/resources/cpu/cpu-set.ts';
 import type { CpuTopology } from '../../src/resources/cpu/cpu-topology.ts';
@@ -38,6 +39,8 @@ export class CpuManagerRig {
   update: (id: string) => Promise<unknown> = () => Promise.resolve();
   /** Resolves when the runtime answers a list. */
   list: () => Promise<unknown> = () => Promise.resolve();
+  /** Resolves when the CPUs of a container can be read. */
+  readCpuset: (id: string) => Promise<unknown> = () => Promise.resolve();
   manager: CpuManager;
   readonly #options: RigOptions;
   readonly #topology: CpuTopology;
@@ -142,7 +145,10 @@ export class CpuManagerRig {
           return {};
         },
       },
-      cpusetOf: async (id) => this.#cpusets.get(id),
+      cpusetOf: async (id) => {
+        await this.readCpuset(id);
+        return this.#cpusets.get(id) ?? '';
+      },
     };
   }
 

@@ -218,6 +218,22 @@ describe('a state file that does not fit', () => {
   });
 });
 
+test('a container whose CPUs cannot be read keeps no other from being adopted', async () => {
+  const rig = new CpuManagerRig();
+  rig.files.set(path, '[]');
+  rig.run('a', 'c', '3,7');
+  rig.run('hangs', 'c', '2,6');
+  rig.readCpuset = (id) => (id === 'hangs/c-1' ? new Promise(() => undefined) : Promise.resolve());
+  const started = rig.start();
+  await rig.clock.advance(5_000);
+  await started;
+  rig.admit('hangs', '2');
+  rig.admit('a', '2');
+  expect([rig.view('a').exclusive, rig.view('hangs').exclusive]).toEqual(['3,7', '1,5']);
+  expect(rig.events).toHaveLength(1);
+  await rig.stop();
+});
+
 describe('the policy none', () => {
   test('leaves the CPUs to the runtime and keeps the file', async () => {
     const rig = new CpuManagerRig({ policy: 'none' });

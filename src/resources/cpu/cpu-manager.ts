@@ -3,59 +3,25 @@
 // Owns the CPU assignments (sole writer of cpu_manager_state). Invariants: no CPU belongs to two pods; the kubelet starts with any
 // state file; a container starts only after `saved`, so that a kill loses no assignment.
 import { join } from 'node:path';
-import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
-import { isDown, latestContainer, type ObservedPod } from '../../api/pod/observed.ts';
+import { isDown, latestContainer } from '../../api/pod/observed.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
-import type { EventSink } from '../../api/ports/events.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
-import type { Subscribable } from '../../base/channel.ts';
-import type { Clock } from '../../base/clock.ts';
 import { type Component, on } from '../../base/component.ts';
 import { isKind } from '../../base/errors.ts';
-import type { Logger } from '../../base/log/log.ts';
-import { KeptCheckpoint, type KeptFiles } from '../checkpoint/kept-checkpoint.ts';
+import { KeptCheckpoint } from '../checkpoint/kept-checkpoint.ts';
 import type { HintProvider, ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
-import type { NumaNodes } from '../topology/numa-nodes.ts';
 import { type CpuAssignments, parseCpuState, type StoredCpus } from './cpu-assignments.ts';
-import type { CpuManagerMetrics } from './cpu-manager-metrics.ts';
+import type { CpuManagerDeps } from './cpu-manager-deps.ts';
 import { CpuReconciler } from './cpu-reconciler.ts';
 import { CpuSet } from './cpu-set.ts';
 import { decodeCpuState, encodeCpuState } from './cpu-state.ts';
-import type { CpuTopology } from './cpu-topology.ts';
 import { createStaticPolicy } from './create-static-policy.ts';
 import { RecoveryReport } from './recovery-report.ts';
-import type { CpuReservation } from './reserved-cpus.ts';
 import { restoreCpus } from './restore-cpus.ts';
 import { startWithoutPolicy } from './start-without-policy.ts';
 import type { StaticPolicy } from './static-policy.ts';
-import type { CpusetReader } from './survey-cpusets.ts';
-
-export interface CpuManagerDeps {
-  readonly config: {
-    /** none or static; validated. */
-    readonly policy: string;
-    readonly options: Readonly<Record<string, string>>;
-    readonly reservation: CpuReservation;
-    readonly reconcilePeriodMs: number;
-    readonly rootDir: string;
-  };
-  readonly machine: { readonly topology: CpuTopology; readonly numa: NumaNodes };
-  readonly files: KeptFiles;
-  readonly runtime: CpusetReader & { readonly cri: Pick<CriRuntime, 'updateContainerResources'> };
-  readonly pods: {
-    readonly active: { all(): readonly Pod[] };
-    readonly observed: {
-      get(uid: PodUid): ObservedPod | undefined;
-      all(): ReadonlyMap<PodUid, ObservedPod>;
-      readonly changed: Subscribable<PodUid>;
-    };
-  };
-  readonly metrics: CpuManagerMetrics;
-  readonly report: { readonly events: Pick<EventSink, 'node'>; readonly log: Logger };
-  readonly clock: Clock;
-}
 
 /** What the static policy adds. */
 interface Static {
@@ -76,6 +42,8 @@ export class CpuManager implements Component, HintProvider {
   readonly #report: RecoveryReport;
   /** Undefined with the policy none, and until the state was restored. */
   #static: Static | undefined;
+  /** Cache: every shared container has the same set. */
+  readonly #texts = new WeakMap<CpuSet, string>();
   #encode = (): string => encodeCpuState({ policyName: 'none', defaultCpuSet: '', entries: {} });
 
   constructor(deps: CpuManagerDeps) {
@@ -95,11 +63,18 @@ export class CpuManager implements Component, HintProvider {
     this.#reconciler = new CpuReconciler({
       cri: runtime.cri,
       ...pods,
-      wanted: (uid, container) => `${this.cpusFor(uid, container)}`,
+      wanted: (uid, container) => this.#textOf(this.cpusFor(uid, container)),
       periodMs: config.reconcilePeriodMs,
       clock,
       log,
     });
+  }
+
+  #textOf(cpus: CpuSet): string {
+    const known = this.#texts.get(cpus);
+    if (known !== undefined) return known;
+    this.#texts.set(cpus, `${cpus}`);
+    return `${cpus}`;
   }
 
   get #path(): string {

@@ -45,6 +45,7 @@ export class CpuReconciler {
   /** Their last update failed. */
   readonly #failing = new Set<ContainerId>();
   readonly #waiters = new Set<Waiter>();
+  #isStopped = false;
 
   constructor(deps: CpuReconcilerDeps) {
     this.#deps = deps;
@@ -85,6 +86,7 @@ export class CpuReconciler {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#sweeps.stop();
     this.#updates.abortAll();
     await this.#updates.stop();
@@ -109,6 +111,7 @@ export class CpuReconciler {
 
   /** Resolves when every update that is due now was accepted or has failed. */
   async settled(): Promise<void> {
+    if (this.#isStopped) return;
     this.#sweep();
     const left = new Set([...this.#due.keys()].filter((id) => !this.#failing.has(id)));
     if (left.size > 0) await new Promise<void>((resolve) => void this.#waiters.add({ left, resolve }));

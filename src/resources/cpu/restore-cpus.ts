@@ -3,7 +3,6 @@
 // Invariant: the result always fits the machine and the configuration.
 import { basename, dirname, join } from 'node:path';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
-import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { CheckpointFault, KeptCheckpoint, KeptFiles } from '../checkpoint/kept-checkpoint.ts';
@@ -37,7 +36,7 @@ export async function restoreCpus(
   const isLost = fault !== undefined || stored?.policyName !== rules.policyName;
   const running = isLost ? await survey(deps, signal) : [];
   const assignable = rules.all.difference(rules.reserved).difference(state.exclusive());
-  for (const { cpus, name, uid } of computeClaims(running, assignable))
+  for (const { cpus, name, uid } of computeClaims(running, assignable, rules.isStrict))
     if (state.get(uid, name) === undefined) state.claim(uid, name, cpus);
   for (const { container, from, to, uid } of moved) {
     if (to === undefined) report.unplaced(uid, container);
@@ -69,10 +68,7 @@ async function survey(
   signal: AbortSignal,
 ): Promise<readonly SurveyedContainer[]> {
   try {
-    return await withDeadline(
-      { clock, ms: surveyDeadlineMs, signal, what: 'read the CPUs of running containers' },
-      (each) => surveyCpusets(runtime, each),
-    );
+    return await surveyCpusets(runtime, { clock, ms: surveyDeadlineMs, signal });
   } catch (err) {
     signal.throwIfAborted();
     log.error('Failed to read the CPUs of running containers', { err });

@@ -69,6 +69,8 @@ export class StaticPolicy {
     if (count === 0) return noPreference;
     const known = state.get(uid, container.name);
     if (known !== undefined) return known.size === count ? this.#hints(count, known) : nowhere;
+    const claim = this.#adoptable(state, pod, container, count);
+    if (claim !== undefined) return this.#hints(count, claim);
     return this.#hints(count, this.#available(state, pod, container), this.#reusable(state, pod));
   }
 
@@ -81,7 +83,8 @@ export class StaticPolicy {
       if (known !== undefined && known.size !== exclusiveCpuCount(pod, container)) return nowhere;
     }
     const assigned = state.ofPod(uid);
-    if (assigned.size === count) return this.#hints(count, assigned);
+    const held = assigned.union(state.claimsOf(uid));
+    if (held.size === count) return this.#hints(count, held);
     const available = state.defaultCpus
       .difference(this.#config.reserved)
       .difference(state.claimsOfOthers(uid));
@@ -134,14 +137,21 @@ export class StaticPolicy {
     const uid = podUid(pod);
     const available = this.#available(state, pod, container);
     const candidates = available.union(this.#reusable(state, pod));
-    const claim = state.claimOf(uid, container.name);
-    if (claim?.size === count && claim.isSubsetOf(candidates)) return { cpus: claim, how: 'adopted' };
+    const claim = this.#adoptable(state, pod, container, count);
+    if (claim !== undefined) return { cpus: claim, how: 'adopted' };
     this.#checkCores(candidates, count);
     // An init container prefers the CPUs of the containers after it, so that the pod occupies no more than it needs.
     const preferred = isPlainInit(pod, container) ? state.claimsOf(uid) : CpuSet.empty;
     const first = preferred.intersection(candidates);
     const own = first.isEmpty ? first : this.take(first, Math.min(count, first.size));
     return { cpus: own.union(this.#take(candidates.difference(own), count - own.size, mask)), how: 'new' };
+  }
+
+  /** The CPUs on which the container ran before its assignment was lost. */
+  #adoptable(state: CpuAssignments, pod: Pod, container: Container, count: number): CpuSet | undefined {
+    const claim = state.claimOf(podUid(pod), container.name);
+    const free = this.#available(state, pod, container).union(this.#reusable(state, pod));
+    return claim?.size === count && claim.isSubsetOf(free) ? claim : undefined;
   }
 
   /** Those on the NUMA nodes of the hint first. */

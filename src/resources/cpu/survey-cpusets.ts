@@ -4,6 +4,8 @@ import { ContainerState } from '../../api/cri/generated/runtime/v1/api.ts';
 import { criLabels } from '../../api/cri/labels.ts';
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import { asContainerId, asPodUid, type ContainerId, type PodUid } from '../../api/pod/pod-ref.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
+import type { Clock } from '../../base/clock.ts';
 import { CpuSet } from './cpu-set.ts';
 
 export interface CpusetReader {
@@ -16,62 +18,85 @@ export interface SurveyedContainer {
   readonly id: ContainerId;
   readonly uid: PodUid;
   readonly name: string;
-  /** Undefined if unknown or not restricted. */
+  /** Undefined if unknown; empty if the container is not restricted. */
   readonly cpus: CpuSet | undefined;
 }
 
-const parallelReads = 8;
+interface SurveyLimits {
+  readonly clock: Clock;
+  readonly ms: number;
+  readonly signal: AbortSignal;
+}
 
-/** Rejects if the containers cannot be listed. A container whose CPUs cannot be read has none. */
+const parallelReads = 8;
+const what = 'read the CPUs of running containers';
+
+/**
+ * Rejects if the containers cannot be listed in time. The CPUs of a container that are not read in time are unknown, whatever
+ * the others do.
+ */
 export async function surveyCpusets(
   runtime: CpusetReader,
-  signal: AbortSignal,
+  { clock, ms, signal }: SurveyLimits,
 ): Promise<readonly SurveyedContainer[]> {
+  const limits = { clock, ms, signal, what };
   const filter = { state: { state: ContainerState.CONTAINER_RUNNING } };
-  const { containers } = await runtime.cri.listContainers({ filter }, { signal });
-  const found: SurveyedContainer[] = [];
-  const left = containers.values();
+  const { containers } = await withDeadline(limits, (each) =>
+    runtime.cri.listContainers({ filter }, { signal: each }),
+  );
+  const found = containers.flatMap(({ id, labels }) => {
+    const uid = labels[criLabels.podUid];
+    const name = labels[criLabels.containerName];
+    return uid === undefined || name === undefined
+      ? []
+      : [{ id: asContainerId(id), uid: asPodUid(uid), name }];
+  });
+  const cpus = new Map<ContainerId, CpuSet | undefined>();
+  const left = found.values();
   const read = async (): Promise<void> => {
-    for (const { id, labels } of left) {
-      const uid = labels[criLabels.podUid];
-      const name = labels[criLabels.containerName];
-      if (uid === undefined || name === undefined) continue;
-      const text = await runtime.cpusetOf(asContainerId(id), signal).catch(() => undefined);
-      found.push({ id: asContainerId(id), uid: asPodUid(uid), name, cpus: parse(text) });
+    for (const { id } of left) {
+      const text = await withDeadline({ ...limits, ms: ms / 2 }, (each) => runtime.cpusetOf(id, each)).catch(
+        () => undefined,
+      );
+      cpus.set(id, parse(text));
     }
   };
-  await Promise.all(Array.from({ length: parallelReads }, read));
-  return found.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const reads = Promise.all(Array.from({ length: parallelReads }, read));
+  await withDeadline(limits, () => reads).catch(() => signal.throwIfAborted());
+  return found
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .map((each) => ({ ...each, cpus: cpus.get(each.id) }));
 }
 
 function parse(text: string | undefined): CpuSet | undefined {
   if (text === undefined) return undefined;
   try {
-    const cpus = CpuSet.parse(text.trim());
-    return cpus.isEmpty ? undefined : cpus;
+    return CpuSet.parse(text.trim());
   } catch {
     return undefined;
   }
 }
 
+type Claim = SurveyedContainer & { readonly cpus: CpuSet };
+
 /**
- * The sets that can only be exclusive: of CPUs that may be, and of no other pod. What is left may still be the shared CPUs of a
- * single container (with strict-cpu-reservation), which its admission settles.
+ * The sets that seem to be exclusive: of CPUs that may be, and no other pod has a part of them. `isStrict`: shared containers are
+ * not on reserved CPUs either; if no CPU is left for them, the largest set must be theirs.
  */
 export function computeClaims(
   containers: readonly SurveyedContainer[],
   assignable: CpuSet,
-): readonly (SurveyedContainer & { readonly cpus: CpuSet })[] {
-  const candidates = containers.flatMap((each) => {
+  isStrict: boolean,
+): readonly Claim[] {
+  const candidates = containers.flatMap((each): readonly Claim[] => {
     const { cpus } = each;
-    return cpus?.isSubsetOf(assignable) === true ? [{ ...each, cpus }] : [];
+    return cpus === undefined || cpus.isEmpty || !cpus.isSubsetOf(assignable) ? [] : [{ ...each, cpus }];
   });
-  return candidates.filter(({ cpus, uid }) =>
-    containers.every((other) => other.uid === uid || other.cpus === undefined || isApart(cpus, other.cpus)),
+  const claims = candidates.filter(({ cpus, uid }) =>
+    candidates.every((other) => other.uid === uid || other.cpus.intersection(cpus).isEmpty),
   );
-}
-
-/** A container with all of the shared CPUs does not contest them: it leaves them with the next update. */
-function isApart(cpus: CpuSet, other: CpuSet): boolean {
-  return cpus.intersection(other).isEmpty;
+  const claimed = claims.reduce((all, { cpus }) => all.union(cpus), CpuSet.empty);
+  if (!isStrict || !claimed.equals(assignable)) return claims;
+  const largest = claims.reduce((most, { cpus }) => Math.max(most, cpus.size), 0);
+  return claims.filter(({ cpus }) => cpus.size < largest);
 }

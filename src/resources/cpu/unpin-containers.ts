@@ -31,11 +31,8 @@ export async function unpinContainers(deps: UnpinDeps, signal: AbortSignal): Pro
   const { clock, cpus, log, runtime } = deps;
   for (;;) {
     try {
-      const running = await withDeadline(
-        { clock, ms: deadlineMs, signal, what: 'read the CPUs of running containers' },
-        (each) => surveyCpusets(runtime, each),
-      );
-      const pinned = running.filter((each) => each.cpus?.equals(cpus) === false);
+      const running = await surveyCpusets(runtime, { clock, ms: deadlineMs, signal });
+      const pinned = running.filter((each) => each.cpus === undefined || !isUnrestricted(each.cpus, cpus));
       return await updateAll(deps, pinned, signal);
     } catch (err) {
       signal.throwIfAborted();
@@ -43,6 +40,10 @@ export async function unpinContainers(deps: UnpinDeps, signal: AbortSignal): Pro
       await clock.sleep(retryMs, signal);
     }
   }
+}
+
+function isUnrestricted(own: CpuSet, all: CpuSet): boolean {
+  return own.isEmpty || own.equals(all);
 }
 
 async function updateAll(
