@@ -7,14 +7,24 @@ import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from './checkpoint-file.ts';
 
-export function printMap<V>(map: Readonly<Record<string, V>>, print: (value: V) => string): string {
-  const entries = Object.entries(map).toSorted(([a], [b]) => compareKeys(a, b));
+/** `keys`: of Go's map. Names that look like numbers are sorted as text. */
+export function printMap<V>(
+  map: Readonly<Record<string, V>>,
+  print: (value: V) => string,
+  keys: 'text' | 'numbers' = 'numbers',
+): string {
+  const compare = keys === 'text' ? compareText : compareKeys;
+  const entries = Object.entries(map).toSorted(([a], [b]) => compare(a, b));
   return `map[${entries.map(([key, value]) => `${key}:${print(value)}`).join(' ')}]`;
 }
 
 /** Compares numbers numerically and other keys as text. */
 function compareKeys(a: string, b: string): number {
   if (/^\d+$/.test(a) && /^\d+$/.test(b)) return Number(a) - Number(b);
+  return compareText(a, b);
+}
+
+function compareText(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 

@@ -7,7 +7,7 @@ import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 import { decodeData, encodeData, parseObject, printedChecksum, printMap } from '../checkpoint/printed.ts';
 
-interface CpuState {
+export interface CpuState {
   readonly policyName: string;
   /** The shared CPUs: `0-3,7`. */
   readonly defaultCpuSet: string;
@@ -39,7 +39,9 @@ export function decodeCpuState(text: string): CpuState {
   const isWithoutPods = Object.keys(state.entries).length === 0;
   const matches =
     checksum === checksumOf(state) ||
+    checksum === checksumOf(state, 'CPUManagerCheckpointV2') ||
     checksum === thirdFormatChecksum(state) ||
+    checksum === thirdFormatChecksum(state, 'CPUManagerCheckpointV3') ||
     (isWithoutPods && checksum === firstFormatChecksum(state));
   if (!isOld && !matches) throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint);
   return state;
@@ -54,18 +56,19 @@ function stateOf(fields: Readonly<Record<string, unknown>>): CpuState {
   };
 }
 
-function checksumOf({ defaultCpuSet, entries, policyName }: CpuState): number {
-  return printedChecksum(printed(policyName, defaultCpuSet, printedEntries(entries)));
+/** `type`: releases differ in whether the checksum covers the name of the format. */
+function checksumOf({ defaultCpuSet, entries, policyName }: CpuState, type?: string): number {
+  return printedChecksum(printed(policyName, defaultCpuSet, printedEntries(entries), type));
 }
 
 /** The third format (v1.36 with PodLevelResourceManagers) has CPUs of whole pods, which only the static policy assigns. */
-function thirdFormatChecksum({ defaultCpuSet, entries, policyName }: CpuState): number {
+function thirdFormatChecksum({ defaultCpuSet, entries, policyName }: CpuState, type?: string): number {
   const all = `${printedEntries(entries)} PodEntries:(state.PodCPUAssignments)map[]`;
-  return printedChecksum(printed(policyName, defaultCpuSet, all));
+  return printedChecksum(printed(policyName, defaultCpuSet, all, type));
 }
 
 function printedEntries(entries: CpuState['entries']): string {
-  const assigned = printMap(entries, (containers) => printMap(containers, (cpus) => cpus));
+  const assigned = printMap(entries, (containers) => printMap(containers, (cpus) => cpus, 'text'), 'text');
   return `(map[string]map[string]string)${assigned}`;
 }
 
@@ -74,8 +77,13 @@ function firstFormatChecksum({ defaultCpuSet, policyName }: CpuState): number {
   return printedChecksum(printed(policyName, defaultCpuSet, '(map[string]string)map[]'));
 }
 
-function printed(policyName: string, cpus: string, entries: string): string {
-  return `(*state.CPUManagerCheckpoint){PolicyName:(string)${policyName} DefaultCPUSet:(string)${cpus} Entries:${entries} Checksum:(checksum.Checksum)0}`;
+function printed(
+  policyName: string,
+  cpus: string,
+  entries: string,
+  type: string = 'CPUManagerCheckpoint',
+): string {
+  return `(*state.${type}){PolicyName:(string)${policyName} DefaultCPUSet:(string)${cpus} Entries:${entries} Checksum:(checksum.Checksum)0}`;
 }
 
 function entriesOf(value: unknown): CpuState['entries'] {
