@@ -2,7 +2,7 @@
 
 import type { RpcFailureCode } from '../../src/api/cri/runtime.ts';
 import { KubeletError } from '../../src/base/errors.ts';
-import { errorKindOf } from '../../src/edge/cri/status-map.ts';
+import { errorKindOf } from '../../src/edge/grpc-client/status-map.ts';
 
 type StatusName = RpcFailureCode;
 

@@ -6,11 +6,11 @@ import { setMaxListeners } from 'node:events';
 import { type CallOptions, isUnimplemented } from '../../api/cri/runtime.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
+import { type GrpcRequest, streamCall, unaryCall } from '../grpc-client/grpc-call.ts';
+import { GrpcError } from '../grpc-client/grpc-error.ts';
+import { fromGrpcError } from '../grpc-client/status-map.ts';
 import type { CriConnection } from './connection.ts';
-import { type GrpcRequest, streamCall, unaryCall } from './grpc-call.ts';
-import { GrpcError } from './grpc-error.ts';
 import type { Rpc } from './rpc.ts';
-import { fromGrpcError } from './status-map.ts';
 
 export interface CriObservation {
   /** Upstream's operation_type: run_podsandbox, list_containers, … */
@@ -151,9 +151,10 @@ export class Caller {
         details: { method: rpc.method },
       });
     }
-    if (err.code !== 'DEADLINE_EXCEEDED' || rpc.method !== 'ExecSync') return fromGrpcError(err, rpc.method);
+    if (err.code !== 'DEADLINE_EXCEEDED' || rpc.method !== 'ExecSync')
+      return fromGrpcError(err, 'runtime', rpc.method);
     // A DEADLINE_EXCEEDED that the runtime sent is about the command; a hung runtime sends nothing.
-    return fromGrpcError(err, rpc.method, { commandTimedOut: err.fromServer });
+    return fromGrpcError(err, 'runtime', rpc.method, { commandTimedOut: err.fromServer });
   }
 }
 

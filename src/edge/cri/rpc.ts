@@ -1,8 +1,8 @@
 // An RPC: path on the wire, codecs of its messages, row of the operations table.
 // Invariant: built from the generated definition, one per method. Only this file erases the types of the messages.
 import type { MessageFns } from '../../api/cri/generated/runtime/v1/api.ts';
+import { WireReader } from '../grpc-client/wire-reader.ts';
 import type { Operation } from './operations.ts';
-import { WireReader } from './wire-reader.ts';
 
 export interface Rpc {
   readonly path: string;

@@ -93,7 +93,7 @@ describe('the gRPC socket', () => {
   test('answers or closes connections that send mutated calls', async () => {
     const inputs = grpcInputs('/v1alpha1.Pods/GetPod', '/v1alpha1.Pods/WatchPods');
     await exchangeAll(open, fc.sample(inputs, { seed: fuzzSeed, numRuns: effort(150, 1_000) }));
-    expect(calls).toBeGreaterThan(10);
+    expect(calls).toBeGreaterThan(5);
   }, 60_000);
 
   test('survives odd header blocks and floods of frames', async () => {

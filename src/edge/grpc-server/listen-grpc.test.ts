@@ -11,7 +11,7 @@ import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
 import { EventType, PodsDefinition } from '../../api/kubelet/generated/pods/v1alpha1/api.ts';
 import { EncodedMessage, RpcFailure, type RpcHandlers, rpcService } from '../../api/kubelet/rpc-service.ts';
 import { realClock } from '../../base/clock.ts';
-import { frame } from '../cri/grpc-frames.ts';
+import { frame } from '../grpc-client/grpc-frames.ts';
 import type { GrpcLimits } from './limits.ts';
 import { type GrpcListener, listenGrpc } from './listen-grpc.ts';
 

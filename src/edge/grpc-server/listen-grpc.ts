@@ -8,9 +8,10 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { Socket } from 'node:net';
+import { createServer as createNetServer, type Server, type Socket } from 'node:net';
 import { RpcFailure, type RpcService } from '../../api/kubelet/rpc-service.ts';
 import type { Clock } from '../../base/clock.ts';
+import { RewrittenSocket } from './authority/rewritten-socket.ts';
 import { httpRefusal, responseHead, statusHeaders } from './call-head.ts';
 import { defaultGrpcLimits, type GrpcLimits } from './limits.ts';
 import { Methods } from './methods.ts';
@@ -54,7 +55,8 @@ interface Connection {
 
 class GrpcServer implements GrpcListener {
   readonly #deps: ServeCallDeps & Pick<ListenGrpcOptions, 'onError'>;
-  readonly #server: Http2Server;
+  readonly #server: Server = createNetServer({ allowHalfOpen: true });
+  readonly #http2: Http2Server;
   readonly #connections = new Map<ServerHttp2Session, Connection>();
   #calls = 0;
   #closing = false;
@@ -62,7 +64,7 @@ class GrpcServer implements GrpcListener {
   constructor(deps: ServeCallDeps & Pick<ListenGrpcOptions, 'onError'>) {
     const { limits } = deps;
     this.#deps = deps;
-    this.#server = createServer({
+    this.#http2 = createServer({
       maxHeaderListPairs: limits.headerPairs,
       maxSessionMemory: sessionMemory,
       settings: {
@@ -76,18 +78,20 @@ class GrpcServer implements GrpcListener {
   async open(path: string): Promise<void> {
     const { limits, onError } = this.#deps;
     const server = this.#server;
+    const http2 = this.#http2;
     server.maxConnections = limits.connections;
-    // Node emits 'session' while it handles the connection, so the latest socket is the session's.
     let socket: Socket | undefined;
-    server.prependListener('connection', (connected: Socket) => {
+    server.on('connection', (connected: Socket) => {
+      // Node emits 'session' while it handles the connection, so the latest socket is the session's.
       socket = connected;
+      http2.emit('connection', new RewrittenSocket(connected));
     });
-    server.on('session', (session) => {
+    http2.on('session', (session) => {
       if (socket !== undefined) this.#accept(session, socket);
     });
-    server.on('stream', (stream, headers) => this.#serve(stream, headers));
+    http2.on('stream', (stream, headers) => this.#serve(stream, headers));
     // The session is destroyed; its client broke the protocol or disconnected.
-    server.on('sessionError', () => undefined);
+    http2.on('sessionError', () => undefined);
     await bindUnixSocket(server, path);
     // For example too many open files: one client is lost, not the server.
     server.on('error', (err: unknown) => onError(err));

@@ -1,7 +1,7 @@
 // Collects the single message of a request. Invariants: at most twice the received bytes are held, in however many chunks they
 // arrive; a message larger than the limit fails with its header.
 import { RpcFailure } from '../../api/kubelet/rpc-service.ts';
-import { headerBytes, messageLength } from '../cri/grpc-frames.ts';
+import { headerBytes, messageLength } from '../grpc-client/grpc-frames.ts';
 
 const firstBytes = 256;
 

@@ -6,7 +6,7 @@ import { type RpcCall, RpcFailure } from '../../api/kubelet/rpc-service.ts';
 import { setDeadline } from '../../base/abort/set-deadline.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { describeError } from '../../base/errors.ts';
-import { headerBytes } from '../cri/grpc-frames.ts';
+import { headerBytes } from '../grpc-client/grpc-frames.ts';
 import { checkEncoding, responseHead, statusHeaders, timeoutOf } from './call-head.ts';
 import type { GrpcLimits } from './limits.ts';
 import type { Methods, ServedMethod } from './methods.ts';

@@ -11,8 +11,8 @@ import type { GrpcProbeRequest, ProbeAnswer } from '../../api/ports/probe-reques
 import { setDeadline } from '../../base/abort/set-deadline.ts';
 import { realClock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { unaryCall } from '../cri/grpc-call.ts';
-import { GrpcError } from '../cri/grpc-error.ts';
+import { unaryCall } from '../grpc-client/grpc-call.ts';
+import { GrpcError } from '../grpc-client/grpc-error.ts';
 import { BoundedConnection } from './bounded-connection.ts';
 import { joinHostPort } from './go-error.ts';
 

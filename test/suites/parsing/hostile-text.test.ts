@@ -15,9 +15,9 @@ import { strategicDiff } from '../../../src/api/k8s/strategic-diff.ts';
 import { Quantity } from '../../../src/api/quantity/quantity.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
 import { readCertificates, readCombined } from '../../../src/edge/certs/read-x509.ts';
-import { fromTrailers, GrpcError } from '../../../src/edge/cri/grpc-error.ts';
-import { fromGrpcError } from '../../../src/edge/cri/status-map.ts';
-import { WireReader } from '../../../src/edge/cri/wire-reader.ts';
+import { fromTrailers, GrpcError } from '../../../src/edge/grpc-client/grpc-error.ts';
+import { fromGrpcError } from '../../../src/edge/grpc-client/status-map.ts';
+import { WireReader } from '../../../src/edge/grpc-client/wire-reader.ts';
 import { parseMountTable } from '../../../src/edge/mount/mount-table.ts';
 import { parseDockerConfig } from '../../../src/images/credentials/docker-config.ts';
 import { parseAddress } from '../../../src/images/credentials/url-match.ts';
@@ -130,7 +130,7 @@ const parsers: Readonly<Record<string, Parser>> = {
   "a runtime's failure": {
     parse: (text) => {
       const err = fromTrailers('5', text);
-      return err instanceof GrpcError ? fromGrpcError(err, 'Version').message : err;
+      return err instanceof GrpcError ? fromGrpcError(err, 'runtime', 'Version').message : err;
     },
     words: ['%', '%41', '%E4', 'a', ' '],
   },

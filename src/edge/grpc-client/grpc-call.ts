@@ -22,6 +22,8 @@ export interface GrpcRequest {
   readonly clock: Pick<Clock, 'setTimer'>;
   /** Truncates each field of the response to this length; absent: not truncated. */
   readonly keepBytes?: number | undefined;
+  /** The longest message of a response; absent: 16 MiB. */
+  readonly maxResponseBytes?: number | undefined;
   readonly userAgent?: string;
 }
 
@@ -39,8 +41,9 @@ export function unaryCall(
   onEnd: (err: unknown, message?: Buffer) => void,
 ): GrpcCall {
   const stream = open(session, request);
+  const { keepBytes, maxResponseBytes } = request;
   const frames =
-    request.keepBytes === undefined ? new FrameReader() : new TruncatingFrameReader(request.keepBytes);
+    keepBytes === undefined ? new FrameReader(maxResponseBytes) : new TruncatingFrameReader(keepBytes);
   const messages: Buffer[] = [];
   let hasEnded = false;
   const end = (err: unknown): void => {
@@ -92,7 +95,7 @@ export function streamCall(session: ClientHttp2Session, request: GrpcRequest): G
   };
   const deadline = deadlineOf(request, stop);
   async function* messages(): AsyncGenerator<Buffer> {
-    const frames = new FrameReader();
+    const frames = new FrameReader(request.maxResponseBytes);
     try {
       for await (const chunk of stream) if (outcome.isGrpc) yield* frames.push(chunk as Buffer);
     } catch (err) {

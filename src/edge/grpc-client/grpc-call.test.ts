@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { realClock } from '../../base/clock.ts';
-import { CriConnection } from './connection.ts';
+import { CriConnection } from '../cri/connection.ts';
 import { streamCall, unaryCall } from './grpc-call.ts';
 import { GrpcError } from './grpc-error.ts';
 import { frame } from './grpc-frames.ts';

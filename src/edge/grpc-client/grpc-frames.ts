@@ -3,7 +3,7 @@
 // before it is buffered.
 import { GrpcError } from './grpc-error.ts';
 
-/** 16 MiB for requests and responses, the limit of upstream and containerd. */
+/** 16 MiB for requests and, by default, responses: the limit of upstream and containerd for the CRI. */
 export const maxMessageBytes = 16 * 1024 * 1024;
 
 export const headerBytes = 5;
@@ -35,8 +35,13 @@ export function messageLength(header: Buffer, limitBytes = maxMessageBytes): num
 }
 
 export class FrameReader {
+  readonly #limitBytes: number;
   #chunks: Buffer[] = [];
   #length = 0;
+
+  constructor(limitBytes = maxMessageBytes) {
+    this.#limitBytes = limitBytes;
+  }
 
   /** The messages that are complete with this chunk. */
   push(chunk: Buffer): readonly Buffer[] {
@@ -60,7 +65,7 @@ export class FrameReader {
     if (this.#length < headerBytes) return undefined;
     if ((this.#chunks[0]?.length ?? 0) < headerBytes) this.#chunks = [Buffer.concat(this.#chunks)];
     const [first] = this.#chunks;
-    return first === undefined ? undefined : headerBytes + messageLength(first);
+    return first === undefined ? undefined : headerBytes + messageLength(first, this.#limitBytes);
   }
 
   #take(length: number): Buffer {

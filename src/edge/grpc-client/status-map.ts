@@ -1,5 +1,5 @@
 // Maps gRPC errors to KubeletErrors. Upstream has no counterpart: there, features see gRPC codes.
-// Invariant: the server's message is kept as it is and the reason is the name of the code; no gRPC type leaves this folder.
+// Invariant: the server's message is kept as it is and the reason is the name of the code; no gRPC type leaves edge/.
 import type { RpcFailureCode } from '../../api/cri/runtime.ts';
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
 import type { GrpcError } from './grpc-error.ts';
@@ -27,16 +27,18 @@ export function errorKindOf(code: RpcFailureCode): ErrorKind {
   return kinds[code];
 }
 
+/** `server` names the other end in the message of a lost connection: `runtime`. */
 export function fromGrpcError(
   err: GrpcError,
+  server: string,
   method: string,
   details: Record<string, unknown> = {},
 ): KubeletError {
-  return new KubeletError(errorKindOf(err.code), err.code, messageOf(err), {
+  return new KubeletError(errorKindOf(err.code), err.code, messageOf(err, server), {
     details: { method, ...details },
   });
 }
 
-function messageOf({ code, fromServer, message }: GrpcError): string {
-  return code === 'UNAVAILABLE' && !fromServer ? `runtime is not reachable: ${message}` : message;
+function messageOf({ code, fromServer, message }: GrpcError, server: string): string {
+  return code === 'UNAVAILABLE' && !fromServer ? `${server} is not reachable: ${message}` : message;
 }
