@@ -4,6 +4,7 @@
 import type { Clock } from '../base/clock.ts';
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
 import { AdmissionMetrics } from './admission-metrics.ts';
+import { DeviceMetrics } from './device-metrics.ts';
 import { EvictionMetrics } from './eviction-metrics.ts';
 import { ImageMetrics } from './image-metrics.ts';
 import { PlegMetrics } from './pleg-metrics.ts';
@@ -45,6 +46,7 @@ export class KubeletMetrics {
   readonly volumes = new VolumeMetrics(this.registry);
   readonly starts = new StartMetrics(this.registry);
   readonly resizes = new ResizeMetrics(this.registry);
+  readonly devices = new DeviceMetrics(this.registry);
   readonly admissions = new AdmissionMetrics(this.registry);
   readonly terminations = new TerminationMetrics(this.registry);
   readonly work = new WorkMetrics(this.registry);

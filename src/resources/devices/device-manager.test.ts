@@ -1,0 +1,315 @@
+import { expect, test } from 'vitest';
+import { healthy, unhealthy } from '../../../test/fakes/fake-device-plugins.ts';
+import {
+  checkpointPath,
+  DeviceWorld,
+  gpu,
+  requesting,
+  wanting,
+} from '../../../test/simulate/device-world.ts';
+import { asPodUid, podUid } from '../../api/pod/pod-ref.ts';
+import { formatAmounts } from '../../api/quantity/resource-amounts.ts';
+import { decodeDeviceCheckpoint } from './device-checkpoint.ts';
+
+const signal = new AbortController().signal;
+
+async function worldWith(...ids: readonly string[]): Promise<DeviceWorld> {
+  const world = new DeviceWorld();
+  await world.boot();
+  world.plugins.add('a.sock', ...ids.map((id) => healthy(id)));
+  await world.register('a.sock');
+  return world;
+}
+
+function amounts(world: DeviceWorld): unknown {
+  const { allocatable, capacity, removed } = world.manager.nodeDevices();
+  return [formatAmounts(capacity), formatAmounts(allocatable), removed];
+}
+
+test('gives each pod its own devices and passes on what the plugin answers', async () => {
+  const world = await worldWith('a', 'b', 'c');
+  const [one, two] = [wanting('one', 2), wanting('two', 1)];
+  expect(await world.admit(one)).toBeUndefined();
+  expect(await world.admit(two)).toBeUndefined();
+  expect((await world.run(one)).env).toEqual(new Map([['DEVICES', 'a,b']]));
+  expect((await world.run(two)).env).toEqual(new Map([['DEVICES', 'c']]));
+  expect(await world.admit(wanting('three', 1))).toBe(
+    `requested number of devices unavailable for ${gpu}. Requested: 1, Available: 0`,
+  );
+  expect(world.plugins.bySocket.get('a.sock')?.calls).toEqual(['allocate a,b', 'allocate c']);
+  expect(world.counted).toEqual([`registered ${gpu}`, `allocated ${gpu} 0`, `allocated ${gpu} 0`]);
+  expect([...world.manager.holders()].toSorted()).toEqual(['uid-one', 'uid-two']);
+  world.release(one);
+  expect(await world.admit(wanting('three', 1))).toBeUndefined();
+  await world.stop();
+});
+
+test('writes the allocation before the pod is committed, and the release afterwards', async () => {
+  const world = await worldWith('a', 'b');
+  const pod = wanting('one', 1);
+  expect(await world.admit(pod)).toBeUndefined();
+  const read = () => decodeDeviceCheckpoint(world.files.get(checkpointPath) ?? '');
+  expect(read().entries.map(({ podUid: uid }) => uid)).toEqual(['uid-one']);
+  expect(read().registered).toEqual(new Map([[gpu, ['a', 'b']]]));
+  world.release(pod);
+  await world.clock.advance(10);
+  expect(read().entries).toEqual([]);
+  await world.stop();
+});
+
+test('rejects a pod whose allocation cannot be written', async () => {
+  const world = await worldWith('a');
+  await world.clock.advance(10);
+  world.onFile = async () => {
+    throw new Error('no space left on device');
+  };
+  expect(await world.admit(wanting('one', 1))).toBe(
+    'Allocate failed due to failed to write checkpoint file "kubelet_internal_checkpoint": no space left on device, which is unexpected',
+  );
+  world.onFile = async () => undefined;
+  expect(await world.admit(wanting('two', 1))).toBeUndefined();
+  await world.stop();
+});
+
+test('init containers lend their devices to their successors, sidecars do not', async () => {
+  const world = await worldWith('a', 'b', 'c');
+  const pod = wanting('one', 1, {
+    initContainers: [requesting('i', 2), requesting('s', 1, gpu, { restartPolicy: 'Always' })],
+    containers: [requesting('c', 1), requesting('d', 1)],
+  });
+  expect(await world.admit(pod)).toBeUndefined();
+  const ids = ['i', 's', 'c', 'd'].map((name) => world.idsOf(pod, name));
+  expect(ids).toEqual([['a', 'b'], ['a'], ['b'], ['c']]);
+  await world.stop();
+});
+
+test('the devices that the plugin prefers replace the reserved ones, also those that a successor reuses', async () => {
+  const world = await worldWith('a', 'b', 'c', 'd');
+  const plugin = world.plugins.bySocket.get('a.sock');
+  if (plugin === undefined) throw new Error('no plugin');
+  plugin.options = { preStartRequired: false, preferredAllocation: true };
+  await world.register('a.sock');
+  plugin.prefer = async () => ['x', 'd', 'd', 'c', 'b'];
+  const pod = wanting('one', 1, { initContainers: [requesting('i', 1)], containers: [requesting('c', 2)] });
+  expect(await world.admit(pod)).toBeUndefined();
+  expect(plugin.calls).toEqual([
+    'prefer 1 of a,c,d with ',
+    'allocate d',
+    'prefer 2 of a,b,c,d with d',
+    'allocate c,d',
+  ]);
+  expect([world.idsOf(pod, 'i'), world.idsOf(pod)]).toEqual([['d'], ['c', 'd']]);
+  // Nothing stays reserved besides.
+  expect(await world.admit(wanting('two', 2))).toBeUndefined();
+  await world.stop();
+});
+
+test('a preferred device that another pod took in the meantime is not given twice', async () => {
+  const world = await worldWith('a', 'b');
+  const plugin = world.plugins.bySocket.get('a.sock');
+  if (plugin === undefined) throw new Error('no plugin');
+  plugin.options = { preStartRequired: false, preferredAllocation: true };
+  await world.register('a.sock');
+  const [one, two] = [wanting('one', 1), wanting('two', 1)];
+  plugin.prefer = async () => {
+    expect(world.reserve(two)).toBeUndefined();
+    plugin.prefer = async () => ['a'];
+    return ['b'];
+  };
+  expect(await world.admit(one)).toBeUndefined();
+  expect(world.idsOf(one)).toEqual(['a']);
+  expect(await world.manager.commit(two, signal)).toBeUndefined();
+  expect(world.idsOf(two)).toEqual(['b']);
+  await world.stop();
+});
+
+test('calls PreStartContainer before every start', async () => {
+  const world = await worldWith('a');
+  const plugin = world.plugins.bySocket.get('a.sock');
+  if (plugin === undefined) throw new Error('no plugin');
+  plugin.options = { preStartRequired: true, preferredAllocation: false };
+  await world.register('a.sock');
+  const pod = wanting('one', 1);
+  await world.admit(pod);
+  await world.run(pod);
+  await world.run(pod);
+  expect(plugin.calls).toEqual(['allocate a', 'preStart a', 'preStart a']);
+  plugin.preStart = async () => {
+    throw new Error('no firmware');
+  };
+  await expect(world.run(pod)).rejects.toThrow(
+    'device plugin PreStartContainer rpc failed with err: no firmware',
+  );
+  plugin.die();
+  await world.clock.settle();
+  await expect(world.run(pod)).rejects.toThrow(
+    'device plugin PreStartContainer rpc failed with err: endpoint a.sock has been stopped',
+  );
+  await world.stop();
+});
+
+test('allocates for an active pod without a record when its container is created', async () => {
+  const world = await worldWith('a');
+  const pod = wanting('one', 1);
+  world.pods.set(podUid(pod), pod);
+  expect((await world.run(pod)).env.get('DEVICES')).toBe('a');
+  expect(decodeDeviceCheckpoint(world.files.get(checkpointPath) ?? '').entries).toHaveLength(1);
+  await world.stop();
+});
+
+test('ignores resources that no plugin advertised, requests for zero, and those that DRA serves', async () => {
+  const world = await worldWith('a');
+  expect(await world.admit(wanting('one', 5, {}, 'other.example/by-hand'))).toBeUndefined();
+  expect(await world.admit(wanting('two', 0))).toBeUndefined();
+  const claimed = {
+    ...wanting('three', 3),
+    status: {
+      extendedResourceClaimStatus: {
+        resourceClaimName: 'x',
+        requestMappings: [{ containerName: 'c', resourceName: gpu, requestName: 'r' }],
+      },
+    },
+  };
+  expect(await world.admit(claimed)).toBeUndefined();
+  expect(world.manager.waitingFor(claimed)).toBeUndefined();
+  expect([...world.manager.holders()]).toEqual([]);
+  expect(
+    ['example.com/gpu', 'other.example/by-hand'].map((name) => world.manager.isDeviceResource(name)),
+  ).toEqual([true, false]);
+  await world.stop();
+});
+
+test('gives hints by NUMA node, and reserves aligned devices', async () => {
+  const world = new DeviceWorld();
+  await world.boot();
+  world.plugins.add('a.sock', healthy('a', [0]), healthy('b', [1]), healthy('c', [1]));
+  await world.register('a.sock');
+  const pod = wanting('one', 2);
+  const [container] = pod.spec?.containers ?? [];
+  if (container === undefined) throw new Error('no container');
+  const hints = [
+    { mask: 2, preferred: true },
+    { mask: 3, preferred: false },
+  ];
+  expect(world.manager.containerHints(pod, container)).toEqual(new Map([[gpu, hints]]));
+  expect(world.manager.podHints(pod)).toEqual(new Map([[gpu, hints]]));
+  world.manager.allocate(pod, container, { mask: 2, preferred: true });
+  expect(await world.manager.commit(pod, signal)).toBeUndefined();
+  expect(world.manager.devicesOf(podUid(pod), 'c')).toEqual([
+    { resource: gpu, id: 'b', numaNodes: [1] },
+    { resource: gpu, id: 'c', numaNodes: [1] },
+  ]);
+  expect(world.manager.containerHints(pod, container)).toEqual(new Map([[gpu, hints]]));
+  expect(world.manager.allocatableDevices()).toHaveLength(3);
+  await world.stop();
+});
+
+test('reports capacity and allocatable, zero after five minutes without a plugin', async () => {
+  const world = new DeviceWorld();
+  await world.boot();
+  const plugin = world.plugins.add('a.sock', healthy('a'), unhealthy('b'));
+  await world.register('a.sock');
+  expect(amounts(world)).toEqual([{ [gpu]: '2' }, { [gpu]: '1' }, []]);
+  plugin.die();
+  await world.clock.settle();
+  expect(amounts(world)).toEqual([{ [gpu]: '2' }, { [gpu]: '0' }, []]);
+  const before = world.capacityChanges;
+  await world.clock.advance(300_010);
+  expect(amounts(world)).toEqual([{}, {}, [gpu]]);
+  expect(world.capacityChanges).toBe(before + 1);
+  expect(decodeDeviceCheckpoint(world.files.get(checkpointPath) ?? '').registered.size).toBe(0);
+  await world.register('a.sock');
+  expect(amounts(world)).toEqual([{ [gpu]: '2' }, { [gpu]: '1' }, []]);
+  await world.stop();
+});
+
+test('several plugins of a resource: the newest serves, and losing it promotes the other', async () => {
+  const world = await worldWith('a', 'b', 'c');
+  const old = world.plugins.bySocket.get('a.sock');
+  const young = world.plugins.add('b.sock', healthy('a'), healthy('b'), healthy('c'));
+  await world.register('b.sock');
+  await world.admit(wanting('one', 1));
+  young.die();
+  await world.clock.settle();
+  expect(amounts(world)).toEqual([{ [gpu]: '3' }, { [gpu]: '3' }, []]);
+  await world.admit(wanting('two', 1));
+  expect([young.calls, old?.calls]).toEqual([['allocate a'], ['allocate b']]);
+  world.manager.deregister({ resource: gpu, socket: 'a.sock' });
+  expect(amounts(world)).toEqual([{ [gpu]: '3' }, { [gpu]: '0' }, []]);
+  await world.stop();
+});
+
+test('a registration on a connected socket replaces the connection', async () => {
+  const world = await worldWith('a');
+  const plugin = world.plugins.bySocket.get('a.sock');
+  await world.register('a.sock');
+  expect(plugin?.streams.size).toBe(1);
+  expect(amounts(world)).toEqual([{ [gpu]: '1' }, { [gpu]: '1' }, []]);
+  plugin?.die();
+  await world.clock.settle();
+  expect(amounts(world)).toEqual([{ [gpu]: '1' }, { [gpu]: '0' }, []]);
+  await world.register('a.sock');
+  expect(await world.admit(wanting('one', 1))).toBeUndefined();
+  await world.stop();
+});
+
+const registrations = [
+  [
+    { versions: ['v1'] },
+    'requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]',
+  ],
+  [{ versions: ['v1', 'v2'] }, 'manager version, v1beta1, is not among plugin supported versions [v1 v2]'],
+  [{ resource: 'cpu' }, 'the ResourceName "cpu" is invalid'],
+  [{ resource: 'kubernetes.io/x' }, 'the ResourceName "kubernetes.io/x" is invalid'],
+  [{ resource: 'requests.example.com/x' }, 'the ResourceName "requests.example.com/x" is invalid'],
+  [{ resource: 'example.com/a b' }, 'the ResourceName "example.com/a b" is invalid'],
+  [{ socket: 'none.sock' }, 'failed to dial device plugin: no such socket'],
+] as const;
+for (const [over, text] of registrations)
+  test(`rejects a registration: ${text}`, async () => {
+    const world = await worldWith('a');
+    const plugin = { resource: gpu, socket: 'a.sock', versions: ['v1beta1'], ...over };
+    await expect(world.manager.register(plugin, signal)).rejects.toThrow(text);
+    await world.stop();
+  });
+
+test('bounds the number of plugins', async () => {
+  const world = await worldWith('a');
+  for (let index = 1; index < 64; index += 1) {
+    world.plugins.add(`${index}.sock`);
+    await world.manager.register(
+      { resource: `example.com/r${index}`, socket: `${index}.sock`, versions: ['v1beta1'] },
+      signal,
+    );
+  }
+  world.plugins.add('more.sock');
+  await expect(world.register('more.sock')).rejects.toThrow('connected to 64 device plugins');
+  await world.register('a.sock');
+  await world.stop();
+});
+
+test('reports the health of allocated devices, and announces its changes', async () => {
+  const world = await worldWith('a', 'b');
+  const plugin = world.plugins.bySocket.get('a.sock');
+  const pod = wanting('one', 2);
+  expect(world.manager.statusOf(pod, 'c')).toEqual([]);
+  await world.admit(pod);
+  await world.run(pod);
+  const health = () => world.manager.statusOf(pod, 'c')[0]?.resources?.map((each) => each.health);
+  expect(health()).toEqual(['Healthy', 'Healthy']);
+  plugin?.send(healthy('a'), unhealthy('b'));
+  await world.clock.settle();
+  expect(health()).toEqual(['Healthy', 'Unhealthy']);
+  expect(world.changed).toEqual(['uid-one']);
+  plugin?.send(healthy('a'));
+  await world.clock.settle();
+  expect(health()).toEqual(['Healthy', 'Healthy']);
+  plugin?.send(healthy('a'), healthy('b'));
+  await world.clock.settle();
+  expect(world.changed).toEqual(['uid-one', 'uid-one']);
+  expect(formatAmounts(world.manager.raisedAllocatable(pod))).toEqual({ [gpu]: '2' });
+  expect(formatAmounts(world.manager.raisedAllocatable(wanting('two', 1)))).toEqual({});
+  expect(world.manager.statusOf(pod, 'other')).toEqual([]);
+  expect(world.manager.devicesOf(asPodUid('none'), 'c')).toEqual([]);
+  await world.stop();
+});

@@ -1,0 +1,311 @@
+// Gives devices of device plugins to containers. Upstream: pkg/kubelet/cm/devicemanager.
+// Owns kubelet_internal_checkpoint and everything about devices in memory (sole writer). Invariants: no device is given to two pods;
+// an allocation is in the checkpoint before its container is created; a plugin delays only the pods that use it.
+import { join } from 'node:path';
+import type { Container, Pod, ResourceStatus } from '../../api/k8s/types.ts';
+import { asPodUid, type PodUid, podUid } from '../../api/pod/pod-ref.ts';
+import type {
+  DevicePluginDialer,
+  DevicePluginRegistry,
+  PluginDevice,
+} from '../../api/ports/device-plugins.ts';
+import type { EventSink } from '../../api/ports/events.ts';
+import type { DeviceGrants } from '../../api/ports/exclusive-resources.ts';
+import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import { untilAborted } from '../../base/abort/race-abort.ts';
+import { Channel } from '../../base/channel.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Component } from '../../base/component.ts';
+import { KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { type CheckpointFault, KeptCheckpoint, type KeptFiles } from '../checkpoint/kept-checkpoint.ts';
+import type { HintProvider, ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
+import type { NumaNodes } from '../topology/numa-nodes.ts';
+import { devicesAnnotation, parseDevicesAnnotation } from './device-annotation.ts';
+import {
+  type DeviceCheckpoint,
+  decodeDeviceCheckpoint,
+  encodeDeviceCheckpoint,
+  withoutNumaNode,
+} from './device-checkpoint.ts';
+import { DeviceCommits } from './device-commits.ts';
+import { DeviceInventory } from './device-inventory.ts';
+import { DeviceRecords, type PodsView } from './device-records.ts';
+import { DeviceReservations } from './device-reservations.ts';
+import {
+  allocatableDevices,
+  devicesOf,
+  type ResourceDevice,
+  raisedAllocatable,
+  statusOf,
+} from './device-views.ts';
+import { type DeviceWait, DeviceWaits } from './device-waits.ts';
+import { HeldDevices, restored } from './held-devices.ts';
+import { computeMissingDevices } from './missing-devices.ts';
+import { PluginConnections } from './plugin-connections.ts';
+
+export const deviceCheckpointName = 'kubelet_internal_checkpoint';
+const defaultWaitMs = 2 * 60_000;
+/** Restored and registered names together. */
+const mostResources = 256;
+/** Between two checks whether every pod is known, for the event about a damaged checkpoint. */
+const recheckMs = 1_000;
+
+/** A running container as the runtime lists it. */
+interface RunningContainer {
+  readonly podUid: string;
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+interface DeviceManagerDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly files: KeptFiles;
+  /** Of the sockets of device plugins. */
+  readonly directory: string;
+  readonly dialer: DevicePluginDialer;
+  /** Known once the machine was inspected. */
+  readonly nodes: () => NumaNodes;
+  readonly pods: PodsView;
+  /** Asked once, if the checkpoint was lost. */
+  readonly runningContainers: (signal: AbortSignal) => Promise<readonly RunningContainer[]>;
+  readonly events: Pick<EventSink, 'node'>;
+  readonly metrics: {
+    registered(resource: string): void;
+    allocated(resource: string, seconds: number): void;
+  };
+  /** For how long a pod waits for its device plugin. */
+  readonly waitMs?: number;
+}
+
+export class DeviceManager implements Component, HintProvider, DevicePluginRegistry {
+  readonly name = 'device-manager';
+  /** Announces pods with a device whose health changed. */
+  readonly changed = new Channel<PodUid>();
+  /** Announces that the node's capacity or allocatable changed. */
+  readonly capacityChanged = new Channel<void>();
+  /** Announces pods that no longer have to wait for a plugin. */
+  readonly wake = new Channel<PodUid>();
+  readonly #deps: DeviceManagerDeps;
+  readonly #held = new HeldDevices();
+  readonly #inventory: DeviceInventory;
+  readonly #records: DeviceRecords;
+  readonly #plugins: PluginConnections;
+  readonly #reservations: DeviceReservations;
+  readonly #commits: DeviceCommits;
+  readonly #waits: DeviceWaits;
+  readonly #checkpoint: KeptCheckpoint<DeviceCheckpoint>;
+
+  constructor(deps: DeviceManagerDeps) {
+    const { clock, dialer, files, log, metrics, nodes, pods } = deps;
+    const held = this.#held;
+    this.#deps = deps;
+    this.#checkpoint = new KeptCheckpoint({
+      files,
+      clock,
+      path: join(deps.directory, deviceCheckpointName),
+      decode: decodeDeviceCheckpoint,
+      encode: () => encodeDeviceCheckpoint(held.rendered(), this.#inventory.registered()),
+      onError: (err) => log.error('Failed to write the checkpoint of the device manager', { err }),
+    });
+    const checkpoint = this.#checkpoint;
+    this.#waits = new DeviceWaits(clock, deps.waitMs ?? defaultWaitMs, this.wake);
+    this.#inventory = new DeviceInventory({ clock, onChange: () => this.#capacityChanged() });
+    const inventory = this.#inventory;
+    this.#records = new DeviceRecords(held, pods);
+    this.#plugins = new PluginConnections({
+      dialer,
+      clock,
+      log,
+      onRegistration: (resource) => metrics.registered(resource),
+      onConnected: (resource) => this.#connected(resource),
+      onList: (resource, devices) => this.#listed(resource, devices),
+      onLost: (resource) => inventory.disconnected(resource),
+    });
+    const reservations = new DeviceReservations({ nodes, inventory, held, records: this.#records, pods });
+    this.#reservations = reservations;
+    const plugins = this.#plugins;
+    this.#commits = new DeviceCommits({
+      clock,
+      log,
+      inventory,
+      held,
+      reservations,
+      plugins,
+      pods,
+      checkpoint,
+      metrics,
+    });
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { fault, state } = await this.#checkpoint.load();
+    for (const entry of state?.entries ?? []) this.#held.put(restored(entry));
+    for (const resource of state?.registered.keys() ?? []) this.#inventory.restore(resource);
+    if (state === undefined || fault !== undefined) {
+      this.#records.markIncomplete();
+      await this.#recover(signal);
+    }
+    const reported = fault === undefined ? undefined : this.#report(fault, signal).catch(() => undefined);
+    return { stopped: Promise.all([reported, untilAborted(signal)]).then(() => this.#stop()) };
+  }
+
+  async register(
+    plugin: Parameters<DevicePluginRegistry['register']>[0],
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#plugins.register(plugin, signal);
+  }
+
+  deregister(plugin: Parameters<DevicePluginRegistry['deregister']>[0]): void {
+    this.#plugins.deregister(plugin);
+  }
+
+  containerHints(pod: Pod, container: Container): ResourceHints {
+    return this.#reservations.containerHints(pod, container);
+  }
+
+  podHints(pod: Pod): ResourceHints {
+    return this.#reservations.podHints(pod);
+  }
+
+  /** Only reserves: `commit` has the plugins allocate. */
+  allocate(pod: Pod, container: Container, hint: TopologyHint): void {
+    this.#reservations.reserve(pod, container, hint);
+  }
+
+  release(uid: PodUid): void {
+    this.#waits.forget(uid);
+    if (this.#held.removePod(uid)) this.#checkpoint.save();
+  }
+
+  holders(): readonly PodUid[] {
+    return this.#held.uids();
+  }
+
+  /** Why the pod is rejected; undefined if its devices are allocated and recorded. Rejects on abort. The caller releases. */
+  commit(pod: Pod, signal: AbortSignal): ReturnType<DeviceCommits['commit']> {
+    return this.#commits.commit(pod, signal);
+  }
+
+  /** What the container gets of its devices. Called before every creation of the container. */
+  grants(pod: Pod, container: Container, signal: AbortSignal): Promise<DeviceGrants> {
+    return this.#commits.grants(pod, container, signal);
+  }
+
+  /** Whether admission of the pod has to wait for a device plugin. */
+  waitingFor(pod: Pod): DeviceWait | undefined {
+    const { clock, pods } = this.#deps;
+    const missing = computeMissingDevices({
+      pod,
+      nowMs: clock.monotonic(),
+      held: this.#held,
+      inventory: this.#inventory,
+      isKnown: (resource) => this.isDeviceResource(resource),
+      isConnected: (resource) => this.#plugins.serving(resource) !== undefined,
+      isRunning: (name) => pods.isRunning(podUid(pod), name),
+      isDecidable: this.#records.isDecidable(),
+    });
+    return this.#waits.check(podUid(pod), missing);
+  }
+
+  /** Whether a device plugin has advertised this resource, or a container has devices of it. */
+  isDeviceResource(resource: string): boolean {
+    return this.#reservations.isKnown(resource);
+  }
+
+  nodeDevices(): ReturnType<DeviceInventory['amounts']> {
+    return this.#inventory.amounts();
+  }
+
+  devicesOf(uid: PodUid, containerName: string): readonly ResourceDevice[] {
+    return devicesOf(this.#held, uid, containerName);
+  }
+
+  allocatableDevices(): readonly ResourceDevice[] {
+    return allocatableDevices(this.#inventory);
+  }
+
+  /** allocatedResourcesStatus of a regular container. */
+  statusOf(pod: Pod, containerName: string): readonly ResourceStatus[] {
+    return statusOf(this.#held, this.#inventory, podUid(pod), containerName);
+  }
+
+  /** At least this much is allocatable for a pod that already holds devices. */
+  raisedAllocatable(pod: Pod): ResourceAmounts {
+    return raisedAllocatable(this.#held, podUid(pod));
+  }
+
+  #connected(resource: string): void {
+    if (this.#inventory.get(resource) === undefined && this.#inventory.size >= mostResources)
+      throw new KubeletError(
+        'forbidden',
+        'TooManyDeviceResources',
+        `the kubelet knows ${mostResources} resources of device plugins, which is the most it allows`,
+      );
+    this.#inventory.connected(resource);
+    this.#waits.announce(resource);
+  }
+
+  #listed(resource: string, devices: readonly PluginDevice[]): void {
+    const changed = this.#inventory.list(resource, devices);
+    this.#waits.announce(resource);
+    if (changed === undefined) return;
+    const uids = new Set(changed.flatMap((id) => this.#held.podsWith(resource, id)));
+    for (const uid of uids) this.changed.push(uid);
+  }
+
+  #capacityChanged(): void {
+    this.#checkpoint.save();
+    this.capacityChanged.push();
+  }
+
+  /** Restores the devices of running containers from the annotations that the runtime keeps. */
+  async #recover(signal: AbortSignal): Promise<void> {
+    const { log, runningContainers } = this.#deps;
+    const running = await runningContainers(signal).catch((err: unknown) => {
+      log.warn('Failed to list running containers for their devices', { err });
+      return [];
+    });
+    for (const { annotations, name, podUid: uid } of running) {
+      const devices = parseDevicesAnnotation(annotations[devicesAnnotation]);
+      for (const [resource, ids] of devices ?? []) {
+        const key = { uid: asPodUid(uid), container: name, resource };
+        const entry = { podUid: uid, container: name, resource, response: new Uint8Array() };
+        if (this.#held.get(key) === undefined)
+          this.#held.put(restored({ ...entry, devices: new Map([[withoutNumaNode, ids]]) }));
+        this.#inventory.restore(resource);
+      }
+    }
+  }
+
+  /** One event, once every pod is known, so that it can name those whose devices are not. */
+  async #report(fault: CheckpointFault, signal: AbortSignal): Promise<void> {
+    const { clock, events, log, pods } = this.#deps;
+    log.error('Checkpoint of the device manager is damaged', { ...fault });
+    while (!pods.sourcesReady()) await clock.sleep(recheckMs, signal);
+    const unknown = [...new Set(this.#records.unrecorded().map(({ pod }) => pod))].toSorted();
+    const from = fault.usedPrevious ? 'its predecessor and the runtime' : 'the runtime';
+    const rest =
+      unknown.length === 0
+        ? ''
+        : `; until these pods end, no other pod gets devices of their resources, since it is unknown which ones they use: ${listed(unknown)}`;
+    const message = `checkpoint ${fault.path} is damaged (${fault.why}), was kept as ${fault.setAside} and restored from ${from}${rest}`;
+    events.node({ type: 'Warning', reason: 'ManagerStateRecovered', message });
+  }
+
+  async #stop(): Promise<void> {
+    this.#plugins.stop();
+    this.#inventory.stop();
+    this.#waits.stop();
+    await this.#checkpoint.saved().catch(() => undefined);
+    await this.#checkpoint.flush();
+  }
+}
+
+function listed(names: readonly string[]): string {
+  const most = 10;
+  const shown = names.slice(0, most).join(', ');
+  return names.length <= most ? shown : `${shown} and ${names.length - most} more`;
+}
