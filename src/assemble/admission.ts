@@ -12,7 +12,7 @@ import type { Allocations } from '../resources/allocation/allocations.ts';
 import type { ResizeRules } from '../resources/allocation/decide-resize.ts';
 import type { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
 import { PodResizes } from '../resources/allocation/pod-resizes.ts';
-import type { TopologyManager } from '../resources/topology/topology-manager.ts';
+import type { ManagedResources } from '../resources/topology/managed-resources.ts';
 import type { ClusterApi } from './cluster-api.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';
@@ -23,7 +23,7 @@ interface AdmissionRooms {
   readonly stores: SharedStores;
   readonly active: ActivePods;
   readonly budget: NodeBudget;
-  readonly topology: TopologyManager;
+  readonly exclusive: ManagedResources;
   readonly metrics: KubeletMetrics;
   readonly events: EventSink;
 }
@@ -35,7 +35,7 @@ type AdmissionInput = Pick<
 
 export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms): Admission {
   const { config, edges, flags, gates, log, nodeName } = input;
-  const { active, api, budget, cri, events, metrics, stores, topology } = rooms;
+  const { active, api, budget, cri, events, exclusive, metrics, stores } = rooms;
   return new Admission({
     active,
     observed: stores.observed,
@@ -50,7 +50,7 @@ export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms):
       taints: config.registerWithTaints,
     }),
     kills: stores.kills,
-    exclusive: topology,
+    exclusive,
     pressure: stores.pressure,
     podLevelResources: gates.PodLevelResources,
     report: { events, metrics, log: log.with({ component: 'admission' }) },

@@ -2,6 +2,7 @@
 import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { CpuTopology } from '../api/ports/host-usage.ts';
+import type { MachineTopology } from '../api/ports/machine-topology.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
@@ -99,6 +100,8 @@ export interface AssembleInput {
   readonly args: ParsedArgs;
   readonly machine: MachineFacts;
   readonly capacity: MachineCapacity;
+  /** NUMA nodes and CPUs; one node without details unless a manager needs them. */
+  readonly topology: MachineTopology;
   readonly nodeName: string;
   /** False if the runtime lacks the CRI call RuntimeConfig, so that the configured cgroup driver applies. */
   readonly runtimeReportsConfig?: boolean;

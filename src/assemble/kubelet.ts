@@ -8,12 +8,10 @@ import type { PastEvent } from '../events/event-history.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { HostIps } from '../node/host-ips.ts';
-import type { NamedCheck } from '../pleg/health-checks.ts';
-import { noResources } from '../pod-resources/resource-views.ts';
 import { ActivePods } from '../pods/active-pods.ts';
 import { reportedResizes } from '../resources/allocation/resize-views.ts';
 import { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
-import { leaseChecks } from '../server/health.ts';
+import { type HealthCheck, leaseChecks } from '../server/health.ts';
 import { PodExplainer } from '../status/explain-pods.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
 import { assembleAllocation } from './allocation.ts';
@@ -21,6 +19,7 @@ import { assembleServing } from './certs.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
+import { assembleExclusive } from './exclusive.ts';
 import { routeHandlers } from './handlers.ts';
 import { assembleHistory } from './history.ts';
 import { assembleImageGc } from './image-gc.ts';
@@ -52,7 +51,7 @@ export interface Kubelet {
   readonly wiring: { readonly stores: readonly Store[]; readonly sources: Readonly<Record<string, object>> };
   readonly events: Pick<EventRecorder, 'recent'>;
   readonly explainer: PodExplainer<PastEvent>;
-  readonly checks: readonly NamedCheck[];
+  readonly checks: readonly HealthCheck[];
   /** Closes the connections, after every component has stopped. */
   readonly close: () => void;
 }
@@ -65,8 +64,8 @@ export function assemble(input: AssembleInput): Kubelet {
   const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
   const faults = new CheckpointFaults();
-  const allocation = assembleAllocation(input, stores, { faults, metrics });
-  const { allocated, allocations, conditions, topology } = allocation;
+  const allocation = assembleAllocation(input, stores, faults);
+  const { allocated, allocations, conditions } = allocation;
   const active = new ActivePods({ desired: allocated, lifecycles, statuses });
   const budget = assembleBudget(input);
   const hostIps = new HostIps({ ownNode, machineAddresses: machine.addresses });
@@ -79,7 +78,15 @@ export function assemble(input: AssembleInput): Kubelet {
   const events = assembleEvents(input, { api, ownNode });
   const { objects, components: objectLoops } = assembleObjects(input, { api, stores });
   const podCertificates = assemblePodCertificates(input, { api, stores, objects, events, metrics });
-  const resources = assembleResources(input, { cgroups, active, budget, events, metrics });
+  const exclusive = assembleExclusive(input, { stores, active, cri, cgroups, budget, metrics, events });
+  const resources = assembleResources(input, {
+    cgroups,
+    active,
+    budget,
+    exclusive: exclusive.resources,
+    events,
+    metrics,
+  });
   const images = assembleImages(input, { cri, objects, events, metrics: metrics.images });
   const volumes = assembleVolumes({
     rootDir: flags.rootDir,
@@ -110,6 +117,7 @@ export function assemble(input: AssembleInput): Kubelet {
     stores,
     allocations,
     cgroups: resources.podCgroups,
+    exclusive: exclusive.resources,
     budget,
     hostIps,
     logRotation,
@@ -137,14 +145,22 @@ export function assemble(input: AssembleInput): Kubelet {
     log: log.with({ component: 'probes' }),
   });
   const resizeViews = reportedResizes(allocations, conditions, resources.podCgroups);
-  const status = assembleStatus(input, { stores, allocated, reported, resizes: resizeViews, pleg, hostIps });
+  const status = assembleStatus(input, {
+    stores,
+    allocated,
+    reported,
+    resizes: resizeViews,
+    devices: exclusive.devices,
+    pleg,
+    hostIps,
+  });
   const admission = assembleAdmission(input, {
     api,
     cri,
     stores,
     active,
     budget,
-    topology,
+    exclusive: exclusive.resources,
     metrics,
     events,
   });
@@ -165,6 +181,7 @@ export function assemble(input: AssembleInput): Kubelet {
     pleg,
     runtime,
     admission,
+    exclusive,
     resizes,
     metrics,
     events,
@@ -182,13 +199,13 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // The node and its ports.
   const features = {
-    resources: budget,
+    resources: exclusive.nodeResources,
     pressure: stores.pressure,
     volumesInUse: () => volumes.manager.reportedInUse(desired),
   };
   const { bootedAtMs } = readers.edge;
   const node = api && assembleNode(input, { api, stores, cri, pleg, features, bootedAtMs, metrics, events });
-  const checks = [...observation.checks, ...leaseChecks(node?.lease)];
+  const checks = [...observation.checks, ...leaseChecks(node?.lease), ...exclusive.checks];
   const activities = [images.manager, volumes.manager, hooks, conditions, ...podCertificates.components];
   const explainer = new PodExplainer({ desired, lifecycles, observed, events, activities, clock });
   const serving = assembleServing(input, { api, ownNode, metrics });
@@ -213,7 +230,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
   const podsApi = assemblePodsApi(input, { stores, metrics });
-  const podResources = assemblePodResources(input, { stores, views: noResources, metrics });
+  const podResources = assemblePodResources(input, { stores, views: exclusive.views, metrics });
 
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
@@ -221,7 +238,8 @@ export function assemble(input: AssembleInput): Kubelet {
     ...(node?.first ?? []),
     events,
     ...allocation.components,
-    topology.follow({ desired, lifecycles, observed, pleg }),
+    ...exclusive.managers,
+    exclusive.releases(pleg),
     faults.reporter({ events, log: log.with({ component: 'checkpoints' }) }),
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
@@ -246,6 +264,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...stats.components,
     ...servers,
     ...podsApi,
+    ...exclusive.plugins,
     ...podResources,
     ...eviction.components,
     ...(node?.components ?? []),

@@ -1,6 +1,7 @@
 // The node's resources: its budget, the cgroups above pods and of pods, OOM kills.
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { EventSink } from '../api/ports/events.ts';
+import type { ExclusiveResources } from '../api/ports/exclusive-resources.ts';
 import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
@@ -18,6 +19,7 @@ interface ResourcesRooms {
   readonly cgroups: Cgroups | undefined;
   readonly active: ActivePods;
   readonly budget: NodeBudget;
+  readonly exclusive: Pick<ExclusiveResources, 'hasExclusiveCpus'>;
   readonly events: EventSink;
   readonly metrics: KubeletMetrics;
 }
@@ -40,7 +42,7 @@ export function assembleBudget({ capacity, config, flags }: ResourcesInput): Nod
 
 export function assembleResources(input: ResourcesInput, rooms: ResourcesRooms): AssembledResources {
   const { clock, config, edges, gates, machine } = input;
-  const { active, budget, cgroups, events, metrics } = rooms;
+  const { active, budget, cgroups, events, exclusive, metrics } = rooms;
   const log = input.log.with({ component: 'resources' });
   const oom = new OomWatcher({ follow: edges.kernelLog, events, clock, log });
   const checks = new NodeChecks({
@@ -82,7 +84,7 @@ export function assembleResources(input: ResourcesInput, rooms: ResourcesRooms):
     clock,
     log,
   });
-  const podCgroups = new PodCgroups({ cgroups, root, policy });
+  const podCgroups = new PodCgroups({ cgroups, root, policy, exclusive });
   return { oom, podCgroups, components: [...withoutPods, node] };
 }
 

@@ -29,6 +29,7 @@ interface RuntimeRooms {
   readonly allocations: Allocations;
   /** Undefined if pods have no cgroups of their own. */
   readonly cgroups: PodCgroups | undefined;
+  readonly exclusive: PodInputs['exclusive'];
   readonly budget: NodeBudget;
   readonly hostIps: HostIps;
   /** Undefined if logs are not rotated. */
@@ -52,7 +53,7 @@ export function assembleRuntime(
   rooms: RuntimeRooms,
 ): RuntimeRoom {
   const { capacity, clock, config, edges, flags, gates, machine } = input;
-  const { allocations, budget, cgroups, cri, events, hostIps, images, logRotation } = rooms;
+  const { allocations, budget, cgroups, cri, events, exclusive, hostIps, images, logRotation } = rooms;
   const { metrics, objects, stores, volumes } = rooms;
   const log = input.log.with({ component: 'runtime' });
   const hooks = new InFlight<PodActivity>();
@@ -75,6 +76,7 @@ export function assembleRuntime(
     allocatable: () => budget.allocatableList(),
     maxMemoryBytes: () => budget.maxMemoryBytes(),
     cgroups,
+    exclusive,
   });
   const runtime = new PodRuntime({
     cri,
@@ -85,7 +87,7 @@ export function assembleRuntime(
       cgroups,
       startSlots: startSlots(clock, capacity.cpus),
     },
-    inputs: { images: timedImages(images, metrics.podStarts), objects, volumes, userNamespaces },
+    inputs: { images: timedImages(images, metrics.podStarts), objects, volumes, userNamespaces, exclusive },
     records: {
       crashBackoff: new CrashBackoff(clock, crashLimits(config.crashLoopBackOff, gates)),
       refusedRemovals: new RefusedRemovals({ clock, log }),

@@ -15,17 +15,26 @@ interface StatusRooms {
   /** Observed pods without containers whose postStart hook has not finished. */
   readonly reported: StatusLoopDeps['stores']['observed'];
   readonly resizes: StatusLoopDeps['stores']['resizes'];
+  readonly devices: NonNullable<StatusLoopDeps['stores']['devices']>;
   readonly pleg: Pleg;
   readonly hostIps: HostIps;
 }
 
 export function assembleStatus(
   { clock, gates, log }: Pick<AssembleInput, 'clock' | 'gates' | 'log'>,
-  { allocated, hostIps, pleg, reported, resizes, stores }: StatusRooms,
+  { allocated, devices, hostIps, pleg, reported, resizes, stores }: StatusRooms,
 ): StatusLoop {
   const { apiPods, lifecycles, probeResults, statuses } = stores;
   return new StatusLoop({
-    stores: { desired: allocated, observed: reported, lifecycles, probes: probeResults, resizes, apiPods },
+    stores: {
+      desired: allocated,
+      observed: reported,
+      lifecycles,
+      probes: probeResults,
+      resizes,
+      devices: gates.ResourceHealthStatus ? devices : undefined,
+      apiPods,
+    },
     statuses,
     node: {
       hostIPs: () => hostIps.current(),

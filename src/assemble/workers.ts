@@ -9,6 +9,7 @@ import type { Admission } from '../pods/admission/admission.ts';
 import { rejectPod } from '../pods/pod-rejection.ts';
 import { UpdateChecks } from '../pods/update-checks.ts';
 import type { PodResizes } from '../resources/allocation/pod-resizes.ts';
+import type { ManagedResources } from '../resources/topology/managed-resources.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import { ContainerCollector } from '../workers/container-collector.ts';
 import { Housekeeping } from '../workers/housekeeping.ts';
@@ -27,6 +28,7 @@ interface WorkersRooms {
   readonly pleg: Pleg;
   readonly runtime: PodRuntime;
   readonly admission: Admission;
+  readonly exclusive: { readonly resources: ManagedResources; readonly devices: WorkerStores['devices'] };
   readonly resizes: PodResizes | undefined;
   readonly metrics: KubeletMetrics;
   readonly events: EventSink;
@@ -46,7 +48,7 @@ export function assembleWorkers(
   rooms: WorkersRooms,
 ): WorkersRoom {
   const { clock, config, edges, gates, log, machine } = input;
-  const { admission, allocated, events, pleg, resizes, runtime, unfinishedHooks, volumes } = rooms;
+  const { admission, allocated, events, exclusive, pleg, resizes, runtime, unfinishedHooks, volumes } = rooms;
   const { apiPods, kills, inSync, lifecycles, observed, probeResults: probes } = rooms.stores;
   const metrics = rooms.metrics.work;
   const { allowedUnsafeSysctls } = config;
@@ -61,6 +63,7 @@ export function assembleWorkers(
       probes,
       unfinishedHooks,
       volumes,
+      devices: exclusive.devices,
       kills,
       inSync,
     },
@@ -76,6 +79,8 @@ export function assembleWorkers(
           kernelRelease,
         }),
       admit: (pod, signal) => admission.admit(pod, signal),
+      waitsFor: (pod) => exclusive.resources.waitsFor(pod),
+      prepare: (pod, signal) => exclusive.resources.prepare(pod, signal),
     },
     resizes,
     report: { events, metrics, log: log.with({ component: 'workers' }) },

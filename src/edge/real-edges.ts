@@ -1,4 +1,5 @@
 // The edges of a real node, which src/assemble plugs into the rooms. Tests plug in doubles of the same shape.
+
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { certificateHost } from './certs/certificate-host.ts';
@@ -10,6 +11,7 @@ import { systemProcesses } from './cgroup/system-processes.ts';
 import { systemdCgroups } from './cgroup/systemd-cgroups.ts';
 import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
+import { devicePluginDialer } from './device-plugin/dial-device-plugin.ts';
 import { PodFiles } from './files/pod-files.ts';
 import { recordFiles } from './files/record-files.ts';
 import { textFile } from './files/text-file.ts';
@@ -35,6 +37,9 @@ import { residentBytes, trimMemory } from './machine/trim-memory.ts';
 import { DecodeWorker } from './manifests/decode-worker-client.ts';
 import { listManifests, readManifestFile } from './manifests/read-manifest.ts';
 import { watchManifests } from './manifests/watch-manifests.ts';
+import { devicePluginDirectory } from './plugins/device-plugin-directory.ts';
+import { registrationDialer } from './plugins/registration-client.ts';
+import { watchSockets } from './plugins/watch-sockets.ts';
 import { memoryPressure } from './pressure/memory-watch.ts';
 import { probeEdges } from './probe/probe-edges.ts';
 import { resultFile } from './probe/result-file.ts';
@@ -95,6 +100,13 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     },
     /** Checkpoints, one small file each. */
     stateFiles: recordFiles as Omit<typeof recordFiles, 'list' | 'remove'>,
+    /** Sockets of plugins, and the connections to them. */
+    plugins: {
+      watch: watchSockets,
+      dial: registrationDialer(clock),
+      devicePlugins: devicePluginDialer(clock),
+      deviceDirectory: devicePluginDirectory,
+    },
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,

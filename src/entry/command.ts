@@ -15,8 +15,10 @@ import { findHierarchies, type Hierarchies } from '../edge/cgroup/hierarchies.ts
 import { hasTlsGroup } from '../edge/http/tls-groups.ts';
 import { readMachine } from '../edge/machine/machine.ts';
 import { readMachineCapacity } from '../edge/machine/machine-capacity.ts';
+import { flatTopology, readMachineTopology } from '../edge/machine/machine-topology.ts';
 import { realEdges } from '../edge/real-edges.ts';
 import { SdNotify } from '../edge/systemd/sd-notify.ts';
+import { needsTopology } from '../resources/topology/topology-policy.ts';
 import { logEffectiveConfiguration } from '../startup/effective-config.ts';
 import { RunOnce } from '../startup/run-once-loop.ts';
 import { runStartup } from '../startup/run-startup.ts';
@@ -108,6 +110,7 @@ async function runKubelet(run: Run): Promise<number> {
     nodeIps,
     cluster,
     capacity: await readMachineCapacity(flags.rootDir),
+    topology: needsTopology(config) ? await readMachineTopology() : flatTopology(machine.onlineCpus ?? ''),
     edges: realEdges(clock, entryUrl, hierarchies),
     clock,
     random,

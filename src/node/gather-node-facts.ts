@@ -55,9 +55,12 @@ export class NodeFactsGatherer {
     this.#deps = deps;
   }
 
-  /** Announced when the runtime turns ready or not ready, or a pressure condition changes. */
+  /** Announced when the runtime turns ready or not ready, or a pressure condition or the devices change. */
   get changed(): Subscribable<void> {
-    return mergeChannels(this.#deps.runtime.changed, this.#deps.features.pressure.changed);
+    const { features, runtime } = this.#deps;
+    const { devicesChanged } = features.resources;
+    const devices = devicesChanged === undefined ? [] : [devicesChanged];
+    return mergeChannels(runtime.changed, features.pressure.changed, ...devices);
   }
 
   async gather(signal: AbortSignal): Promise<NodeFacts> {

@@ -1,6 +1,7 @@
 // The facts about this node at one moment. Types only. Gathered by gather-node-facts.ts, reported by generate-node.ts.
 import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s/types.ts';
 import type { ResourceAmounts } from '../api/quantity/resource-amounts.ts';
+import type { Subscribable } from '../base/channel.ts';
 
 export interface NodeIdentity {
   readonly machineID: string;
@@ -36,6 +37,8 @@ export interface NodeResources {
     readonly allocatable: ResourceAmounts;
     readonly removed: readonly string[];
   };
+  /** Announced when `devices` changes. */
+  readonly devicesChanged?: Subscribable<void>;
   /** True if the machine was recreated: extended resources are zero until their plugins register again. */
   resetExtendedResources?(): boolean;
 }

@@ -8,6 +8,7 @@ import { mergeChannels, type Subscribable } from '../base/channel.ts';
 
 interface ActivePodsDeps {
   readonly desired: {
+    get(uid: PodUid): { readonly pod: Pod } | undefined;
     all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
     readonly changed: Subscribable<PodUid>;
   };
@@ -25,6 +26,12 @@ export class ActivePods {
   constructor(deps: ActivePodsDeps) {
     this.#deps = deps;
     this.changed = mergeChannels(deps.desired.changed, deps.lifecycles.changed);
+  }
+
+  has(uid: PodUid): boolean {
+    const { desired, lifecycles } = this.#deps;
+    const pod = desired.get(uid)?.pod;
+    return pod !== undefined && isActivePod(pod, lifecycles.get(uid));
   }
 
   all(): readonly Pod[] {

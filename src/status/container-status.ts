@@ -1,7 +1,7 @@
 // Computes the statuses of a pod's containers from the runtime's state and the reason why the last start failed. Where the
 // runtime reports nothing, the previous status is kept. Pure. Upstream: convertToAPIContainerStatuses in
 // pkg/kubelet/kubelet_pods.go and UpdatePodStatus in pkg/kubelet/prober (started, ready).
-import type { ContainerState, ContainerStatus } from '../api/k8s/types.ts';
+import type { ContainerState, ContainerStatus, ResourceStatus } from '../api/k8s/types.ts';
 import type { ObservedContainer } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { type ContainerId, formatContainerId, parseContainerId } from '../api/pod/pod-ref.ts';
@@ -47,8 +47,8 @@ export interface ContainerView extends NodeView {
   readonly replacing: readonly string[];
   readonly waiting: Readonly<Record<string, WaitingReason>>;
   readonly probes: ProbeView | undefined;
-  /** The health of a container's devices; undefined if it has none. */
-  readonly devices: ((container: string) => ContainerStatus['allocatedResourcesStatus']) | undefined;
+  /** The health of a container's devices. */
+  readonly devices: ((container: string) => readonly ResourceStatus[]) | undefined;
 }
 
 /** Init containers in the order of the spec, the others by name. */
@@ -76,9 +76,9 @@ function withDevices(
   status: ContainerStatus,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
-  const devices =
-    view.devices?.(status.name) ?? (view.ending ? old?.allocatedResourcesStatus : undefined) ?? [];
-  return devices.length === 0 ? status : { ...status, allocatedResourcesStatus: devices };
+  const current = view.devices?.(status.name) ?? [];
+  const devices = current.length === 0 && view.ending ? (old?.allocatedResourcesStatus ?? []) : current;
+  return devices.length === 0 ? status : { ...status, allocatedResourcesStatus: [...devices] };
 }
 
 function currentStatus(

@@ -242,12 +242,12 @@ test('reports the health of the devices of regular containers, and keeps it when
   const health = [{ name: 'example.com/d', resources: [{ resourceID: 'd0', health: 'Healthy' }] }];
   const status = generate({ devices: () => health });
   expect(status.containerStatuses?.map((each) => each.allocatedResourcesStatus)).toEqual([health]);
-  expect(generate({ devices: () => undefined }).containerStatuses?.[0]).not.toHaveProperty(
+  expect(generate({ devices: () => [] }).containerStatuses?.[0]).not.toHaveProperty(
     'allocatedResourcesStatus',
   );
   const ended = generate({
     previous: status,
-    devices: () => undefined,
+    devices: () => [],
     lifecycle: { state: 'terminated', startedAtMs: 0, atMs: 0, cleaned: true },
   });
   expect(ended.containerStatuses?.[0]?.allocatedResourcesStatus).toEqual(health);

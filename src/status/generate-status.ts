@@ -11,6 +11,7 @@ import type {
   PodCondition,
   PodStatus,
   ResourceRequirements,
+  ResourceStatus,
 } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { firstSeenMs, isDown, type ObservedPod } from '../api/pod/observed.ts';
@@ -49,8 +50,8 @@ export interface StatusInput {
   readonly resize?: ResizeConditions | undefined;
   /** The resources last applied to a container; undefined if not recorded. */
   readonly actuated?: (container: string) => ResourceRequirements | undefined;
-  /** The health of a container's devices; undefined if it has none. */
-  readonly devices?: ((container: string) => ContainerStatus['allocatedResourcesStatus']) | undefined;
+  /** The health of a container's devices. */
+  readonly devices?: ((container: string) => readonly ResourceStatus[]) | undefined;
   /** The settings of the pod's cgroup as last read; undefined if never. */
   readonly cgroup?: CgroupReading | undefined;
 }

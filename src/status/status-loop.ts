@@ -5,7 +5,7 @@
 // Upstream: pkg/kubelet/status/status_manager.go, without the API calls.
 import { isDeepStrictEqual } from 'node:util';
 import { seenAnnotation } from '../api/cri/labels.ts';
-import type { ContainerStatus, Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
+import type { Pod, PodStatus, ResourceRequirements, ResourceStatus } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { findMirror, staticPodsNamed } from '../api/pod/mirrors.ts';
 import { type ObservedPod, startWasInterrupted } from '../api/pod/observed.ts';
@@ -49,7 +49,7 @@ interface StatusResizes {
 
 /** The health of the devices that containers hold. */
 interface StatusDevices {
-  statusOf(uid: PodUid, container: string): ContainerStatus['allocatedResourcesStatus'];
+  statusOf(uid: PodUid, container: string): readonly ResourceStatus[];
   readonly changed: Subscribable<PodUid>;
 }
 

@@ -148,7 +148,7 @@ export class DeviceWorld {
       runningContainers: async () =>
         [...this.running].map(([key, annotations]) => {
           const [uid = '', name = ''] = key.split(' ');
-          return { podUid: uid, name, annotations };
+          return { uid: asPodUid(uid), container: name, annotations };
         }),
       events: { node: ({ message, reason, type }) => void this.events.push(`${type} ${reason}: ${message}`) },
       metrics: {

@@ -25,6 +25,7 @@ import { defaultsOf } from '../../src/config/schema.ts';
 import type { KubeletConfiguration } from '../../src/config/table/kubelet-configuration.ts';
 import { type KubeletFlags, kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../../src/edge/machine/machine.ts';
+import { flatTopology } from '../../src/edge/machine/machine-topology.ts';
 import type { NodeHost } from '../../src/node/gather-node-facts.ts';
 import { buildParts } from '../../src/sources/build-pods.ts';
 import { ContainerCollector } from '../../src/workers/container-collector.ts';
@@ -337,6 +338,7 @@ export class FakeNode {
         hugePages: [],
         maxProcesses: 32_768n,
       },
+      topology: flatTopology('0-1'),
       nodeName: 'n',
       cluster: this.api && this.#openApi(this.api),
       ...(this.#options.objects === undefined ? {} : { objects: this.#options.objects }),
@@ -375,6 +377,12 @@ export class FakeNode {
         manifests: this.#manifestFiles(),
         decode: async (work) => [...buildParts(work, staticPodHashes)],
         stateFiles: this.#stateFiles(),
+        plugins: {
+          watch: () => ({ close: () => undefined }),
+          dial: () => Promise.reject(new Error('no sockets in memory')),
+          devicePlugins: { dial: () => Promise.reject(new Error('no sockets in memory')) },
+          deviceDirectory: { prepare: async () => undefined, identity: async () => 'socket' },
+        },
         probes: this.probes,
         probeResultFile: () => ({
           read: async () => this.probeResultFile,

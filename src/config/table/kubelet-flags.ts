@@ -44,6 +44,11 @@ export const kubeletFlags = {
     flag: { name: 'config-dir', deprecated: false },
     doc: 'Directory of drop-ins: every *.conf file in it is merged over --config, in lexical order.',
   }),
+  devicePluginDir: text({
+    default: '/var/lib/kubelet/device-plugins',
+    flag: { name: 'device-plugin-dir', deprecated: false, own: true },
+    doc: 'Directory of the sockets of device plugins and of their checkpoint. Device plugins expect the default, whatever --root-dir is.',
+  }),
   devicePluginWait: duration({
     default: '2m',
     flag: { name: 'device-plugin-wait', deprecated: false, own: true },

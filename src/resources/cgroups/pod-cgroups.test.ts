@@ -130,12 +130,3 @@ test('a pod with exclusive CPUs has no quota', async () => {
   expect(pods.desiredAmounts(aPod({ uid: 'u', containers }))).toMatchObject({ cpuQuotaUs: -1n });
   expect(pods.desiredAmounts(aPod({ uid: 'v', containers }))).toMatchObject({ cpuQuotaUs: 100_000n });
 });
-
-test("reads the CPUs and memory nodes of a container's cgroup, whatever the runtime calls it", async () => {
-  const { cgroups, pods } = rig();
-  const found = { cpus: '1,3', memoryNodes: '0' };
-  cgroups.cpusets.set('/kubepods/podu/cri-containerd-abc.scope', found);
-  expect(await pods.cpuset('u', 'abc')).toEqual(found);
-  expect(await pods.cpuset('u', 'other')).toBeUndefined();
-  await expect(pods.cpuset('u', '../x')).rejects.toThrow('is not a container ID');
-});

@@ -5,9 +5,16 @@
 import type { Pod } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
-import type { CgroupName, CgroupSettings, Cgroups, Cpuset } from '../../api/ports/cgroups.ts';
+import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
 import type { ExclusiveResources } from '../../api/ports/exclusive-resources.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
+import {
+  containerCgroupNames,
+  podCgroupName,
+  podCgroupParents,
+  podUidOf,
+  possiblePodCgroups,
+} from './cgroup-names.ts';
 import { type PodCgroupPolicy, podCgroupSettings } from './pod-cgroup-settings.ts';
 
 interface PodCgroupsDeps {
@@ -23,7 +30,6 @@ interface PodCgroupsDeps {
     | 'path'
     | 'nameOf'
     | 'cpu'
-    | 'cpuset'
     | 'memoryLimitBytes'
     | 'memoryUsageBytes'
   >;
@@ -34,8 +40,6 @@ interface PodCgroupsDeps {
   readonly exclusive?: Pick<ExclusiveResources, 'hasExclusiveCpus'>;
 }
 
-const classes = { Guaranteed: [], Burstable: ['burstable'], BestEffort: ['besteffort'] } as const;
-const prefix = 'pod';
 const maxRemoved = 256;
 
 type PodAmounts = Pick<
@@ -61,7 +65,7 @@ export class PodCgroups {
   }
 
   nameOf(pod: Pod): CgroupName {
-    return [...this.#deps.root, ...classes[podQosClass(pod)], `${prefix}${podUid(pod)}`];
+    return podCgroupName(this.#deps.root, podQosClass(pod), podUid(pod));
   }
 
   /** The cgroup parent for the CRI. */
@@ -136,7 +140,7 @@ export class PodCgroups {
     // Called twice per pod: when it has terminated and when its data is removed.
     if (this.#removed.has(uid)) return;
     const created = this.#created.get(uid);
-    const names = created === undefined ? this.#possibleNames(uid) : [created];
+    const names = created === undefined ? possiblePodCgroups(this.#deps.root, uid) : [created];
     await Promise.all(names.map((name) => this.#destroy(name)));
     this.#created.delete(uid);
     this.#readings.delete(uid);
@@ -147,28 +151,17 @@ export class PodCgroups {
 
   /** Kills the processes in a container's cgroup, for a container that the runtime has lost. */
   async killContainer(uid: string, containerId: string): Promise<void> {
-    for (const name of this.#possibleNames(uid))
-      for (const own of containerSpellings(containerId)) await this.#deps.cgroups.kill(name, own);
-  }
-
-  /** The CPUs and memory nodes that a container's cgroup has now; undefined if it is not found or names none. */
-  async cpuset(uid: string, containerId: string): Promise<Cpuset | undefined> {
-    for (const name of this.#possibleNames(uid)) {
-      for (const own of containerSpellings(containerId)) {
-        const found = await this.#deps.cgroups.cpuset(name, own);
-        if (found !== undefined) return found;
-      }
-    }
-    return undefined;
+    for (const name of possiblePodCgroups(this.#deps.root, uid))
+      for (const own of containerCgroupNames(containerId)) await this.#deps.cgroups.kill(name, own);
   }
 
   /** UIDs of pods that have a cgroup. */
   async podsWithCgroups(): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
-    for (const parents of Object.values(classes)) {
-      for (const child of await this.#deps.cgroups.children([...this.#deps.root, ...parents])) {
-        const last = child.at(-1) ?? '';
-        if (last.startsWith(prefix) && last.length > prefix.length) found.add(last.slice(prefix.length));
+    for (const parent of podCgroupParents(this.#deps.root)) {
+      for (const child of await this.#deps.cgroups.children(parent)) {
+        const uid = podUidOf(child);
+        if (uid !== undefined) found.add(uid);
       }
     }
     // Recreated after its removal, for example by the runtime.
@@ -183,22 +176,4 @@ export class PodCgroups {
     await cgroups.kill(name);
     await cgroups.remove(name);
   }
-
-  /** The pod's cgroup in each QoS class. */
-  #possibleNames(uid: string): readonly CgroupName[] {
-    if (uid === '' || /[/\0]/.test(uid))
-      throw new KubeletError(
-        'invalid',
-        'InvalidPath',
-        `${JSON.stringify(uid)} cannot be part of a cgroup name`,
-      );
-    return Object.values(classes).map((parents) => [...this.#deps.root, ...parents, `${prefix}${uid}`]);
-  }
-}
-
-/** The names that runtimes give to a container's cgroup. */
-function containerSpellings(containerId: string): readonly string[] {
-  if (!/^[\w.-]+$/.test(containerId) || /^\.+$/.test(containerId))
-    throw new KubeletError('invalid', 'InvalidPath', `${JSON.stringify(containerId)} is not a container ID`);
-  return [containerId, `cri-containerd-${containerId}.scope`, `crio-${containerId}.scope`];
 }

@@ -292,10 +292,10 @@ test('reports the health of allocated devices, and announces its changes', async
   const world = await worldWith('a', 'b');
   const plugin = world.plugins.bySocket.get('a.sock');
   const pod = wanting('one', 2);
-  expect(world.manager.statusOf(pod, 'c')).toEqual([]);
+  expect(world.manager.statusOf(podUid(pod), 'c')).toEqual([]);
   await world.admit(pod);
   await world.run(pod);
-  const health = () => world.manager.statusOf(pod, 'c')[0]?.resources?.map((each) => each.health);
+  const health = () => world.manager.statusOf(podUid(pod), 'c')[0]?.resources?.map((each) => each.health);
   expect(health()).toEqual(['Healthy', 'Healthy']);
   plugin?.send(healthy('a'), unhealthy('b'));
   await world.clock.settle();
@@ -309,7 +309,7 @@ test('reports the health of allocated devices, and announces its changes', async
   expect(world.changed).toEqual(['uid-one', 'uid-one']);
   expect(formatAmounts(world.manager.raisedAllocatable(pod))).toEqual({ [gpu]: '2' });
   expect(formatAmounts(world.manager.raisedAllocatable(wanting('two', 1)))).toEqual({});
-  expect(world.manager.statusOf(pod, 'other')).toEqual([]);
+  expect(world.manager.statusOf(podUid(pod), 'other')).toEqual([]);
   expect(world.manager.devicesOf(asPodUid('none'), 'c')).toEqual([]);
   await world.stop();
 });

@@ -3,7 +3,7 @@
 // an allocation is in the checkpoint before its container is created; a plugin delays only the pods that use it.
 import { join } from 'node:path';
 import type { Container, Pod, ResourceStatus } from '../../api/k8s/types.ts';
-import { asPodUid, type PodUid, podUid } from '../../api/pod/pod-ref.ts';
+import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import type {
   DevicePluginDialer,
   DevicePluginRegistry,
@@ -53,8 +53,8 @@ const recheckMs = 1_000;
 
 /** A running container as the runtime lists it. */
 interface RunningContainer {
-  readonly podUid: string;
-  readonly name: string;
+  readonly uid: PodUid;
+  readonly container: string;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -88,6 +88,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   /** Announces pods that no longer have to wait for a plugin. */
   readonly wake = new Channel<PodUid>();
   readonly #deps: DeviceManagerDeps;
+  #isFirstStart = false;
   readonly #held = new HeldDevices();
   readonly #inventory: DeviceInventory;
   readonly #records: DeviceRecords;
@@ -139,8 +140,14 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     });
   }
 
+  /** There was no checkpoint: the machine may be new, whatever its Node object says of devices. */
+  get isFirstStart(): boolean {
+    return this.#isFirstStart;
+  }
+
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const { fault, state } = await this.#checkpoint.load();
+    this.#isFirstStart = state === undefined && fault === undefined;
     for (const entry of state?.entries ?? []) this.#held.put(restored(entry));
     for (const resource of state?.registered.keys() ?? []) this.#inventory.restore(resource);
     if (state === undefined || fault !== undefined) {
@@ -228,8 +235,8 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   }
 
   /** allocatedResourcesStatus of a regular container. */
-  statusOf(pod: Pod, containerName: string): readonly ResourceStatus[] {
-    return statusOf(this.#held, this.#inventory, podUid(pod), containerName);
+  statusOf(uid: PodUid, containerName: string): readonly ResourceStatus[] {
+    return statusOf(this.#held, this.#inventory, uid, containerName);
   }
 
   /** At least this much is allocatable for a pod that already holds devices. */
@@ -268,11 +275,11 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
       log.warn('Failed to list running containers for their devices', { err });
       return [];
     });
-    for (const { annotations, name, podUid: uid } of running) {
+    for (const { annotations, container, uid } of running) {
       const devices = parseDevicesAnnotation(annotations[devicesAnnotation]);
       for (const [resource, ids] of devices ?? []) {
-        const key = { uid: asPodUid(uid), container: name, resource };
-        const entry = { podUid: uid, container: name, resource, response: new Uint8Array() };
+        const key = { uid, container, resource };
+        const entry = { podUid: uid, container, resource, response: new Uint8Array() };
         if (this.#held.get(key) === undefined)
           this.#held.put(restored({ ...entry, devices: new Map([[withoutNumaNode, ids]]) }));
         this.#inventory.restore(resource);

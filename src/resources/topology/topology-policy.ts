@@ -18,6 +18,16 @@ interface TopologySettings {
 const defaultMaxNodes = 8;
 const trueWords: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 
+/** Whether a manager needs to know the NUMA nodes, cores and caches of the machine. */
+export function needsTopology(config: {
+  readonly cpuManagerPolicy: string;
+  readonly memoryManagerPolicy: string;
+  readonly topologyManagerPolicy: string;
+}): boolean {
+  const { cpuManagerPolicy, memoryManagerPolicy, topologyManagerPolicy } = config;
+  return cpuManagerPolicy !== 'none' || memoryManagerPolicy !== 'None' || topologyManagerPolicy !== 'none';
+}
+
 /** Throws if the machine has too many NUMA nodes for the policy, or lacks the distances that it needs. */
 export function computeTopologyPolicy(
   { topologyManagerPolicy: name, topologyManagerPolicyOptions: options }: TopologySettings,
