@@ -1,4 +1,4 @@
-// The handshake with a plugin: read its info, have its handler register it, tell the plugin the outcome.
+// The handshake with a plugin: read its info, have its handler register it, notify the plugin of the outcome.
 // Invariants: a plugin whose handler has registered it, but which did not learn of it, is deregistered again; the connection is
 // closed at the end; whatever the plugin and the handler do, the handshake ends.
 // Upstream: GenerateRegisterPluginFunc in pkg/kubelet/pluginmanager/operationexecutor.
@@ -95,7 +95,7 @@ function isGivenUp(err: unknown): boolean {
   return err instanceof KubeletError && err.reason === 'DeadlineExceeded';
 }
 
-/** Tells the plugin why it is rejected, and throws. */
+/** Notifies the plugin why it is rejected, and throws. */
 async function reject(
   connection: RegistrationConnection,
   socket: string,

@@ -23,6 +23,7 @@ interface RegistrationServerDeps {
   readonly directory: string;
   readonly listen: (options: {
     readonly path: string;
+    readonly inPlace: true;
     readonly services: readonly RpcService[];
     readonly onError: (err: unknown, method?: string) => void;
   }) => Promise<Listener>;
@@ -68,7 +69,7 @@ export class DevicePluginRegistrationServer implements Component {
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const { directory, files, log } = this.#deps;
     try {
-      // The plugins watch kubelet.sock; its return tells them to create their sockets and to register again.
+      // The plugins watch kubelet.sock; when it returns they create their sockets and register again.
       await files.prepare(directory, (path, err) =>
         log.error('Failed to remove a socket of a device plugin', { path, err }),
       );
@@ -84,6 +85,7 @@ export class DevicePluginRegistrationServer implements Component {
     const { clock, log } = this.#deps;
     let served = first;
     let waitMs = checkMs;
+    const closing = new Set<Promise<void>>();
     try {
       for (;;) {
         await clock.sleep(waitMs, signal);
@@ -92,16 +94,18 @@ export class DevicePluginRegistrationServer implements Component {
           log.warn('The registration socket of device plugins was removed, creating it again', {
             path: this.#path,
           });
-        const next = await this.#listen();
-        // The old listener is unreachable; its calls in flight may complete.
-        if (next !== undefined) void served?.listener.close().catch(() => undefined);
-        served = next ?? served;
-        waitMs = next === undefined ? Math.min(2 * waitMs, maxRetryMs) : checkMs;
+        if (served !== undefined) {
+          // Before the new one listens: the close removes the socket at its path. The calls in flight may complete.
+          const closed = served.listener.close().finally(() => closing.delete(closed));
+          closing.add(closed);
+        }
+        served = await this.#listen();
+        waitMs = served === undefined ? Math.min(2 * waitMs, maxRetryMs) : checkMs;
       }
     } catch (err) {
       if (!signal.aborted) throw err;
     } finally {
-      await served?.listener.close();
+      await Promise.all([served?.listener.close(), ...closing]);
     }
   }
 
@@ -119,6 +123,8 @@ export class DevicePluginRegistrationServer implements Component {
     try {
       const listener = await listen({
         path: this.#path,
+        // Plugins wait for its creation.
+        inPlace: true,
         services: [rpcService(RegistrationDefinition, { register: (...call) => this.#register(...call) })],
         onError: (err, method) => log.error('Device plugin registration server failed', { method, err }),
       });

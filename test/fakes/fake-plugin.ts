@@ -30,7 +30,7 @@ export function serveServices(path: string, services: readonly RpcService[]): Pr
 
 type Registration = RpcHandlers<typeof RegistrationDefinition>;
 
-/** The registration service of a plugin. `statuses` collects what the plugin is told. */
+/** The registration service of a plugin. `statuses` collects its notifications. */
 export function registrationService(
   info: Partial<PluginInfo>,
   statuses: RegistrationStatus[],

@@ -1,6 +1,7 @@
 // Decodes a list of devices in parts, since a plugin may send thousands.
 // Invariants: the event loop is not blocked for longer than a few milliseconds; the number of devices and the size of each are
 // bounded, and a list beyond the bounds is an error before anything of it is used.
+import { WireType } from '@bufbuild/protobuf/wire';
 import { Device } from '../../api/kubelet/generated/deviceplugin/v1beta1/api.ts';
 import type { PluginDevice } from '../../api/ports/device-plugins.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -13,8 +14,8 @@ const mostDevices = 50_000;
 const deviceBytes = 4 * 1024;
 const devicesPerCheck = 64;
 
-/** Field 1 with a length. */
-const devicesTag = (1 << 3) | 2;
+/** Of ListAndWatchResponse. */
+const devicesField = 1;
 
 const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
@@ -40,9 +41,9 @@ export async function decodeDevices(
 function* deviceParts(bytes: Buffer): Generator<Buffer> {
   const reader = new WireReader(bytes);
   while (reader.pos < reader.len) {
-    const tag = reader.uint32();
-    if (tag !== devicesTag) {
-      reader.skip(tag & 7, tag >>> 3);
+    const [field, wireType] = reader.tag();
+    if (field !== devicesField || wireType !== WireType.LengthDelimited) {
+      reader.skip(wireType, field);
       continue;
     }
     const length = reader.uint32();

@@ -100,7 +100,7 @@ test('gives up after ten seconds without a listener', async () => {
   );
 });
 
-test('gives up after ten seconds on a socket that says nothing', async () => {
+test('gives up after ten seconds on a socket that sends nothing', async () => {
   servers.push(await serveRaw(path));
   expect(await failure(dial(never, fast))).toBe('failed to dial device plugin: context deadline exceeded');
 });

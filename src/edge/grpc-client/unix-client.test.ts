@@ -159,12 +159,12 @@ test('to dial a path that is too long fails', async () => {
   expect(await failure(dial())).toBe('invalid InvalidEndpoint: invalid path of a unix socket');
 });
 
-test('to dial a server that accepts and says nothing ends at the deadline', async () => {
+test('to dial a server that accepts and sends nothing ends at the deadline', async () => {
   servers.push(await serveRaw(path));
   expect(await failure(dial(never, 50))).toBe('timeout DEADLINE_EXCEEDED: context deadline exceeded');
 });
 
-test('to dial a server that accepts and says nothing ends with its signal', async () => {
+test('to dial a server that accepts and sends nothing ends with its signal', async () => {
   servers.push(await serveRaw(path));
   const stop = new AbortController();
   const dialled = failure(dial(stop.signal));

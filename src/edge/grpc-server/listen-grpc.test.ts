@@ -1,6 +1,6 @@
 // The server against grpc-js, so that it does not only understand itself.
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, watch as watchDirectory, writeFileSync } from 'node:fs';
 import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import { connect as connectNet } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -398,6 +398,25 @@ describe('the listener', () => {
     expect(statSync(path).ino).not.toBe(before);
     expect(statSync(path).isSocket()).toBe(true);
     expect((statSync(join(dir, 'sub')).mode & 0o777).toString(8)).toBe('750');
+  });
+
+  test('creates the socket in place if asked to, and then removes it on close', async () => {
+    const path = join(dir, 'b.sock');
+    const events: string[] = [];
+    const watcher = watchDirectory(dir, (_, name) => void events.push(String(name)));
+    const options = {
+      path,
+      services: [],
+      clock: realClock,
+      onError: (err: unknown) => void errors.push(err),
+    };
+    const listener = await listenGrpc({ ...options, inPlace: true });
+    expect(statSync(path).isSocket()).toBe(true);
+    await listener.close();
+    expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
+    await expect.poll(() => events.length).toBeGreaterThan(1);
+    watcher.close();
+    expect(new Set(events)).toEqual(new Set(['b.sock']));
   });
 
   test('fails with the path if it cannot listen there', async () => {

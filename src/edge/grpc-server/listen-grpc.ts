@@ -21,6 +21,8 @@ import { bindUnixSocket } from './unix-socket.ts';
 export interface ListenGrpcOptions {
   /** Of the socket. */
   readonly path: string;
+  /** Creates the socket at its path, and removes it on close; otherwise it is moved there. */
+  readonly inPlace?: boolean;
   readonly services: readonly RpcService[];
   readonly limits?: Partial<GrpcLimits>;
   readonly clock: Pick<Clock, 'setTimer'>;
@@ -39,7 +41,7 @@ const sessionMemory = 64;
 export async function listenGrpc(options: ListenGrpcOptions): Promise<GrpcListener> {
   const limits: GrpcLimits = { ...defaultGrpcLimits, ...options.limits };
   const server = new GrpcServer({ ...options, methods: new Methods(options.services), limits });
-  await server.open(options.path);
+  await server.open(options.path, options.inPlace ?? false);
   return server;
 }
 
@@ -75,7 +77,7 @@ class GrpcServer implements GrpcListener {
     });
   }
 
-  async open(path: string): Promise<void> {
+  async open(path: string, inPlace: boolean): Promise<void> {
     const { limits, onError } = this.#deps;
     const server = this.#server;
     const http2 = this.#http2;
@@ -92,7 +94,7 @@ class GrpcServer implements GrpcListener {
     http2.on('stream', (stream, headers) => this.#serve(stream, headers));
     // The session is destroyed; its client broke the protocol or disconnected.
     http2.on('sessionError', () => undefined);
-    await bindUnixSocket(server, path);
+    await bindUnixSocket(server, path, { inPlace });
     // For example too many open files: one client is lost, not the server.
     server.on('error', (err: unknown) => onError(err));
   }

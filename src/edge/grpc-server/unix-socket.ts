@@ -1,5 +1,6 @@
 // Binds a server to a path, as upstream's CreateListener: a leftover socket is removed, the directory is created with mode 0750,
-// and the socket is moved to its path once it accepts connections.
+// and the socket is moved to its path once it accepts connections. In place, it is created at its path, as by net.Listen: some
+// device plugins wait for that event, not for a move. Only then the close of the server removes it.
 // differs from upstream: the modes are those of a Go kubelet with umask 022, whatever the umask is.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rename, rm } from 'node:fs/promises';
@@ -16,7 +17,11 @@ const socketMode = 0o755;
 /** The kernel's limit, without the terminating zero; Node would truncate a longer path. */
 const longestPathBytes = 107;
 
-export async function bindUnixSocket(server: Server, path: string): Promise<void> {
+export async function bindUnixSocket(
+  server: Server,
+  path: string,
+  { inPlace = false }: { readonly inPlace?: boolean } = {},
+): Promise<void> {
   if (Buffer.byteLength(path) > longestPathBytes)
     throw new KubeletError(
       'invalid',
@@ -29,10 +34,10 @@ export async function bindUnixSocket(server: Server, path: string): Promise<void
     const created = await mkdir(dirname(path), { recursive: true, mode: directoryMode });
     if (created !== undefined) await setDirectoryMode(dirname(path), directoryMode);
     // Not longer than the final name, which fits.
-    const temporary = join(dirname(path), `.${randomBytes(3).toString('hex')}`);
-    await listen(server, temporary);
-    await chmod(temporary, socketMode);
-    await rename(temporary, path);
+    const bound = inPlace ? path : join(dirname(path), `.${randomBytes(3).toString('hex')}`);
+    await listen(server, bound);
+    await chmod(bound, socketMode);
+    if (!inPlace) await rename(bound, path);
   } catch (err) {
     server.close();
     throw hostError(err, `cannot listen on ${path}`, { path });

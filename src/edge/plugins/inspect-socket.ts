@@ -1,12 +1,12 @@
 // Decides whether a path is a socket that a plugin may be reached on, for plugins_registry and for the directory of device plugins.
 // Invariants: links are not followed; a socket has an identity that differs from the one of its replacement.
-// differs from upstream: that follows links and accepts sockets of every user, so whoever may write to one directory of plugins
-// could pose as any plugin of the node.
+// differs from upstream: that follows links and accepts sockets of every user, so any user who may write to a directory of
+// plugins could pose as a plugin.
 import type { BigIntStats } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { isMissing } from '../files/pod-files.ts';
 
-export type InspectedSocket =
+type InspectedSocket =
   | { readonly is: 'socket'; readonly identity: string }
   /** Of another kind than a socket or a link. */
   | { readonly is: 'other' }

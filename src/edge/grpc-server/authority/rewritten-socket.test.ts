@@ -197,13 +197,13 @@ test('passes every other header unchanged, however the client compresses it', as
   }
   session.close();
   await once(session, 'close');
-  expect(received.map(({ ':path': _, ...rest }) => plain(rest))).toEqual(sets.map(plain));
+  expect(received.map(plain)).toEqual(sets.map(plain));
 });
 
 function plain(headers: Headers): Headers {
   return Object.fromEntries(
     Object.entries(headers)
       .filter(([name, value]) => !name.startsWith(':') && value !== '')
-      .toSorted(),
+      .toSorted(([a], [b]) => (a < b ? -1 : 1)),
   );
 }
