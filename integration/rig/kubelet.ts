@@ -138,6 +138,8 @@ export class Kubelet {
     const flags = [
       `--config=${await this.#writeConfig()}`,
       `--root-dir=${this.rootDir}`,
+      // Not a flag of the Go kubelet.
+      ...(this.#options.command === undefined ? [`--device-plugin-dir=${this.rootDir}/device-plugins`] : []),
       `--cert-dir=${this.certDir}`,
       `--pod-manifest-path=${this.manifestDir}`,
       `--container-runtime-endpoint=unix://${this.#runtimeSocket}`,

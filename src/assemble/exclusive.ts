@@ -4,7 +4,6 @@ import { latestContainer } from '../api/pod/observed.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { Component } from '../base/component.ts';
-import { DeviceMetrics } from '../metrics/device-metrics.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { NodeResources } from '../node/node-facts.ts';
 import type { Pleg } from '../pleg/pleg.ts';
@@ -131,7 +130,6 @@ function assembleDevices(
   { numa, running }: DeviceParts,
 ): AssembledDevices {
   const { desired, observed } = stores;
-  const deviceMetrics = new DeviceMetrics(metrics.registry);
   const devices = new DeviceManager({
     files: edges.stateFiles,
     directory: flags.devicePluginDir,
@@ -145,7 +143,7 @@ function assembleDevices(
     },
     runningContainers: (signal) => running.list(signal),
     events,
-    metrics: deviceMetrics,
+    metrics: metrics.devices,
     waitMs: flags.devicePluginWait.ms,
     clock,
     log: log.with({ component: 'device-manager' }),
@@ -155,7 +153,7 @@ function assembleDevices(
     listen: edges.listenGrpc,
     files: edges.plugins.deviceDirectory,
     registry: devices,
-    onRequest: (resource) => deviceMetrics.registered(resource),
+    onRequest: (resource) => metrics.devices.registered(resource),
     clock,
     log: log.with({ component: 'device-plugin-registration' }),
   });

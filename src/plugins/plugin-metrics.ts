@@ -1,4 +1,4 @@
-// Metrics of plugins. Upstream: pkg/kubelet/pluginmanager/metrics and pkg/kubelet/metrics.
+// The number of plugins. Upstream: pkg/kubelet/pluginmanager/metrics.
 import type { Metrics } from '../base/metrics.ts';
 
 /** Counted on every scrape. */
@@ -18,14 +18,4 @@ export function countPlugins(
     for (const path of manager.sockets)
       plugins.set({ socket_path: path, state: 'desired_state_of_world' }, 1);
   });
-}
-
-/** Returns the function that counts a registration. */
-export function countDevicePluginRegistrations(registry: Metrics): (resource: string) => void {
-  const registrations = registry.counter({
-    name: 'kubelet_device_plugin_registration_total',
-    help: '[ALPHA] Cumulative number of device plugin registrations. Broken down by resource name.',
-    labels: ['resource_name'],
-  });
-  return (resource) => registrations.inc({ resource_name: resource });
 }

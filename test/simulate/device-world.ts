@@ -1,7 +1,7 @@
 // A device manager with fake plugins and files in memory. `kill` and `boot` replace the manager: files, plugins and running containers
 // stay, as after a kill of the kubelet.
 import type { Container, Pod } from '../../src/api/k8s/types.ts';
-import { type PodUid, podUid } from '../../src/api/pod/pod-ref.ts';
+import { asPodUid, type PodUid, podUid } from '../../src/api/pod/pod-ref.ts';
 import type { DeviceGrants } from '../../src/api/ports/exclusive-resources.ts';
 import { startComponent } from '../../src/base/component.ts';
 import { silentLogger } from '../../src/base/log/log.ts';

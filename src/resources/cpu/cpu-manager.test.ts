@@ -124,12 +124,8 @@ describe('the policy static', () => {
 
 describe('a state file that does not fit', () => {
   test.each([
-    [
-      'is truncated',
-      fileOf('0-7').slice(0, 40),
-      'it is not JSON: Unterminated string in JSON at position 40',
-    ],
-    ['is empty', '', 'it is not JSON: Unexpected end of JSON input'],
+    ['is truncated', fileOf('0-7').slice(0, 40), 'it is not JSON'],
+    ['is empty', '', 'it is empty'],
     [
       'is of the first format',
       '{"policyName":"static","defaultCpuSet":"0-7","entries":{"id":"1-2"},"checksum":7}',
@@ -149,9 +145,13 @@ describe('a state file that does not fit', () => {
     expect(rig.view('a').exclusive).toBe('3,7');
     expect(rig.events).toEqual([]);
     rig.admit('shared', '100m');
-    expect(rig.events).toEqual([
-      `ManagerStateRecovered The CPU manager could not use ${path} as it was: ${why}. It was set aside as /root/.cpu_manager_state.damaged. Containers that keep their CPUs: 1.`,
-    ]);
+    expect(rig.events).toHaveLength(1);
+    expect(rig.events[0]).toContain(
+      `ManagerStateRecovered The CPU manager could not use ${path} as it was: ${why}`,
+    );
+    expect(rig.events[0]).toContain(
+      'It was set aside as /root/.cpu_manager_state.damaged. Containers that keep their CPUs: 1.',
+    );
     expect(rig.files.get('/root/.cpu_manager_state.damaged')).toBe(text);
     await rig.manager.saved();
     expect(rig.files.get(path)).toBe(fileOf('0,4', { a: { c: '3,7' }, new: { c: '1-2,5-6' } }));

@@ -233,7 +233,7 @@ describe('always starts', () => {
 
   const damaged = [
     ['truncated', (text: string) => text.slice(0, -40), 'it is not JSON'],
-    ['empty', () => '', 'it is not JSON'],
+    ['empty', () => '', 'it is empty'],
     ['changed', (text: string) => text.replaceAll('Static', 'Statik'), 'could not load v3 checkpoint'],
     ['foreign', () => '{"kind":"Pod"}', 'checkpoint is corrupted'],
   ] as const;
