@@ -21,8 +21,8 @@ interface MissingQuestion {
   readonly isKnown: (resource: string) => boolean;
   readonly isConnected: (resource: string) => boolean;
   readonly isRunning: (containerName: string) => boolean;
-  /** False while it is unknown which devices are in use. */
-  readonly isDecidable: boolean;
+  /** Whether it is unknown which devices are in use. */
+  readonly isWithheld: (resource: string) => boolean;
 }
 
 /** The first resource that the pod has to wait for. */
@@ -40,7 +40,7 @@ export function computeMissingDevices(question: MissingQuestion): MissingDevices
 }
 
 function missingOf(
-  { held, inventory, isConnected, isDecidable, nowMs, pod }: MissingQuestion,
+  { held, inventory, isConnected, isWithheld, nowMs, pod }: MissingQuestion,
   container: string,
   resource: string,
   count: number,
@@ -51,8 +51,8 @@ function missingOf(
   const state = inventory.get(resource);
   if (state?.isListed !== true)
     return waits(`device plugin of resource "${resource}" has not reported its devices yet`);
-  if (!isDecidable)
-    return waits(`devices of resource "${resource}" may be in use by pods that are not known yet`);
+  if (isWithheld(resource))
+    return waits(`it is unknown which devices of resource "${resource}" running pods use`);
   const settledMs = (state.registeredMs ?? 0) + settleMs;
   if (nowMs >= settledMs) return undefined;
   const ids = held.get({ uid: podUid(pod), container, resource })?.ids ?? [];
