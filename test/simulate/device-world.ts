@@ -91,7 +91,9 @@ export class DeviceWorld {
   async admit(pod: Pod): Promise<string | undefined> {
     const error = this.reserve(pod);
     if (error !== undefined) return error;
-    const rejection = await this.manager.commit(pod, new AbortController().signal);
+    const { manager } = this;
+    const rejection = await manager.commit(pod, new AbortController().signal);
+    if (manager !== this.manager) return hang();
     if (rejection === undefined) return undefined;
     this.release(pod);
     return rejection.message;
@@ -103,7 +105,9 @@ export class DeviceWorld {
       (each) => each.name === name,
     );
     if (container === undefined) throw new Error(`no container ${name}`);
-    const grants = await this.manager.grants(pod, container, new AbortController().signal);
+    const { manager } = this;
+    const grants = await manager.grants(pod, container, new AbortController().signal);
+    if (manager !== this.manager) return hang();
     this.running.set(`${podUid(pod)} ${name}`, Object.fromEntries(grants.annotations));
     return grants;
   }

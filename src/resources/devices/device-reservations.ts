@@ -68,6 +68,7 @@ export class DeviceReservations {
   /** Throws upstream's errors. */
   reserve(pod: Pod, container: Container, { mask }: TopologyHint): void {
     const uid = podUid(pod);
+    const isAdopted = this.#isPartlyRunning(pod);
     for (const [resource, count] of containerDeviceRequests(pod, container)) {
       if (!this.isKnown(resource)) continue;
       const key = { uid, container: container.name, resource };
@@ -76,11 +77,9 @@ export class DeviceReservations {
         throw rejected(
           `pod "${uid}" container "${container.name}" changed request for resource "${resource}" from ${held.ids.length} to ${count}`,
         );
-      // It has its devices, whatever has become of the plugin since then.
-      if (this.#deps.pods.isRunning(uid, container.name)) continue;
-      // A pod that runs is not rejected; its container waits until the devices are known.
-      if (held === undefined && this.#deps.records.isWithheld(resource) && this.#isPartlyRunning(pod))
-        continue;
+      // differs from upstream, which considers the container alone and so rejects a running pod whose init container has ended if
+      // its plugin is missing. What a container of a running pod lacks is allocated when it is created.
+      if (isAdopted) continue;
       if (held === undefined) this.reserveOne(pod, container, resource, { count, mask });
       else this.#checkHealth(resource, held);
     }

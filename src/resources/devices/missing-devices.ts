@@ -28,9 +28,10 @@ interface MissingQuestion {
 /** The first resource that the pod has to wait for. */
 export function computeMissingDevices(question: MissingQuestion): MissingDevices | undefined {
   const { isKnown, isRunning, pod } = question;
-  for (const container of initAndRegularContainers(pod)) {
-    // It has its devices already.
-    if (isRunning(container.name)) continue;
+  const containers = initAndRegularContainers(pod);
+  // It was admitted before the kubelet restarted, and keeps what it has.
+  if (containers.some(({ name }) => isRunning(name))) return undefined;
+  for (const container of containers) {
     for (const [resource, count] of containerDeviceRequests(pod, container)) {
       const missing = isKnown(resource) ? missingOf(question, container.name, resource, count) : undefined;
       if (missing !== undefined) return missing;
