@@ -102,7 +102,7 @@ export function assembleExclusive(input: ExclusiveInput, rooms: ExclusiveRooms):
       reservation: () => rooms.budget.reservation(),
       devices: () => devices.nodeDevices(),
       devicesChanged: devices.capacityChanged,
-      resetExtendedResources: () => devices.isFirstStart,
+      resetExtendedResources: () => devices.resetExtendedResources(),
     },
   };
 }
@@ -153,7 +153,6 @@ function assembleDevices(
     listen: edges.listenGrpc,
     files: edges.plugins.deviceDirectory,
     registry: devices,
-    onRequest: (resource) => metrics.devices.registered(resource),
     clock,
     log: log.with({ component: 'device-plugin-registration' }),
   });

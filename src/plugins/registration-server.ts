@@ -34,8 +34,6 @@ interface RegistrationServerDeps {
     identity(path: string): Promise<string | undefined>;
   };
   readonly registry: Pick<DevicePluginRegistry, 'register'>;
-  /** Called with the resource of each valid request, for metrics. */
-  readonly onRequest: (resource: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -139,15 +137,13 @@ export class DevicePluginRegistrationServer implements Component {
   }
 
   async #register(request: RegisterRequest, { signal }: RpcCall): Promise<Record<string, never>> {
-    const { directory, log, onRequest, registry } = this.#deps;
+    const { directory, log, registry } = this.#deps;
     const { endpoint, resourceName: resource, version } = request;
     const fault = versionFault(version) ?? resourceFault(resource) ?? endpointFault(endpoint);
     if (fault !== undefined) {
       log.error('Rejected registration of device plugin', { reason: fault });
       throw new RpcFailure('UNKNOWN', fault);
     }
-    // differs from upstream: rejected requests are not counted, since their names are arbitrary.
-    onRequest(resource);
     log.info('Got registration request from device plugin', { resource, endpoint });
     try {
       const socket = `${directory}/${endpoint}`;

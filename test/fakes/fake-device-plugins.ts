@@ -118,6 +118,8 @@ class FakeStream implements AsyncIterable<readonly PluginDevice[]> {
 
 export class FakeDevicePlugins implements DevicePluginDialer {
   readonly bySocket = new Map<string, FakeDevicePlugin>();
+  /** Connections wait for it. */
+  gate: Promise<void> = Promise.resolve();
 
   add(socket: string, ...list: readonly PluginDevice[]): FakeDevicePlugin {
     const plugin = new FakeDevicePlugin(socket);
@@ -127,6 +129,7 @@ export class FakeDevicePlugins implements DevicePluginDialer {
   }
 
   async dial(socket: string): Promise<DevicePluginConnection> {
+    await this.gate;
     const plugin = this.bySocket.get(socket);
     if (plugin === undefined)
       throw new KubeletError('unavailable', 'Unavailable', 'failed to dial device plugin: no such socket');

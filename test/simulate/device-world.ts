@@ -10,7 +10,7 @@ import { DeviceManager } from '../../src/resources/devices/device-manager.ts';
 import { NumaNodes } from '../../src/resources/topology/numa-nodes.ts';
 import { aContainer, aPod, type PodOver } from '../builders/builders.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { FakeDevicePlugins } from '../fakes/fake-device-plugins.ts';
+import { FakeDevicePlugins, hang } from '../fakes/fake-device-plugins.ts';
 
 export const gpu = 'example.com/gpu';
 export const checkpointPath = '/device-plugins/kubelet_internal_checkpoint';
@@ -46,6 +46,7 @@ export class DeviceWorld {
   nodes = new NumaNodes([{ id: 0 }, { id: 1 }]);
   /** Called before every file operation; may throw or hang. */
   onFile: (what: string) => Promise<void> = async () => undefined;
+  #generation = 0;
   manager: DeviceManager = this.#make();
   #abort = new AbortController();
   #stopped: Promise<void> | undefined;
@@ -90,7 +91,9 @@ export class DeviceWorld {
   async admit(pod: Pod): Promise<string | undefined> {
     const error = this.reserve(pod);
     if (error !== undefined) return error;
-    const rejection = await this.manager.commit(pod, new AbortController().signal);
+    const { manager } = this;
+    const rejection = await manager.commit(pod, new AbortController().signal);
+    if (manager !== this.manager) return hang();
     if (rejection === undefined) return undefined;
     this.release(pod);
     return rejection.message;
@@ -102,15 +105,16 @@ export class DeviceWorld {
       (each) => each.name === name,
     );
     if (container === undefined) throw new Error(`no container ${name}`);
-    const grants = await this.manager.grants(pod, container, new AbortController().signal);
+    const { manager } = this;
+    const grants = await manager.grants(pod, container, new AbortController().signal);
+    if (manager !== this.manager) return hang();
     this.running.set(`${podUid(pod)} ${name}`, Object.fromEntries(grants.annotations));
     return grants;
   }
 
   release(pod: Pod): void {
     this.pods.delete(podUid(pod));
-    for (const key of [...this.running.keys()])
-      if (key.startsWith(`${podUid(pod)} `)) this.running.delete(key);
+    for (const key of this.running.keys()) if (key.startsWith(`${podUid(pod)} `)) this.running.delete(key);
     this.manager.release(podUid(pod));
   }
 
@@ -119,14 +123,22 @@ export class DeviceWorld {
   }
 
   #make(): DeviceManager {
+    this.#generation += 1;
+    const generation = this.#generation;
+    /** A process that was killed does nothing any more. */
+    const alive = (): Promise<void> => (generation === this.#generation ? Promise.resolve() : hang());
     const files: KeptFiles = {
       read: async (path) => this.files.get(path),
       replace: async (path, text) => {
+        await alive();
         await this.onFile('replace');
+        await alive();
         this.files.set(path, text);
       },
       keep: async (path, as) => {
+        await alive();
         await this.onFile('keep');
+        await alive();
         const text = this.files.get(path);
         if (text !== undefined) this.files.set(as, text);
       },

@@ -3,7 +3,8 @@ import { ContainerAllocateResponse } from '../../api/kubelet/generated/deviceplu
 import { computeResponseFault, decodeResponse, encodeResponse } from './allocate-response.ts';
 import { computeGrants } from './device-grants.ts';
 
-const { create } = ContainerAllocateResponse;
+type Parts = Parameters<typeof ContainerAllocateResponse.create>[0];
+const create = (parts: Parts): ContainerAllocateResponse => ContainerAllocateResponse.create(parts);
 const device = { containerPath: '/dev/x', hostPath: '/dev/x0', permissions: 'rw' };
 const mount = { containerPath: '/lib', hostPath: '/opt/lib', readOnly: true };
 const good = create({
@@ -50,7 +51,7 @@ const faults = [
 ] as const;
 for (const [name, parts, why] of faults)
   test(`rejects a response with ${name}`, () => {
-    expect(computeResponseFault(create(parts as object))).toContain(why);
+    expect(computeResponseFault(create(parts as Parts))).toContain(why);
   });
 
 test('accepts a response, and encodes equal ones equally', () => {

@@ -7,7 +7,7 @@ import type { NumaMask, NumaNodes } from '../topology/numa-nodes.ts';
 import { withoutNumaNode } from './device-checkpoint.ts';
 import { type DeviceTable, hasTopology } from './device-hints.ts';
 
-export interface PickQuestion {
+interface PickQuestion {
   readonly resource: string;
   readonly required: number;
   /** Of init containers that have ended when this container starts. Sorted. */

@@ -32,7 +32,7 @@ export interface RenderedEntry {
   readonly printed: string;
 }
 
-/** As the file has it. Go tells null from an empty list, and the checksum covers the difference. */
+/** As the file has it. Null and an empty list differ in Go, and so do their checksums. */
 interface RawEntry {
   readonly PodUID: string;
   readonly ContainerName: string;

@@ -35,7 +35,7 @@ interface DeviceCommitsDeps {
   readonly held: HeldDevices;
   readonly reservations: DeviceReservations;
   readonly plugins: Pick<PluginConnections, 'serving' | 'last'>;
-  readonly pods: Pick<PodsView, 'isActive' | 'isRunning'>;
+  readonly pods: Pick<PodsView, 'isActive'>;
   readonly checkpoint: { save(): void; saved(): Promise<void> };
   readonly metrics: { allocated(resource: string, seconds: number): void };
 }
@@ -98,13 +98,12 @@ export class DeviceCommits {
     resource: string,
     { isCreating, signal }: { readonly isCreating: boolean; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { checkpoint, held, plugins, pods } = this.#deps;
+    const { checkpoint, held, plugins } = this.#deps;
     const key = { uid: podUid(pod), container: container.name, resource };
     const current = held.get(key);
     if (current === undefined) return;
     // A record that has the devices only is completed before the container is created again.
-    const isInUse = !isCreating && pods.isRunning(key.uid, key.container);
-    if (current.response !== undefined && (!current.isStale || isInUse)) return;
+    if (current.response !== undefined && (!current.isStale || !isCreating)) return;
     const plugin = plugins.serving(resource);
     if (plugin === undefined) throw endpointStopped(plugins.last(resource)?.socket ?? resource);
     const picked = current.isStale

@@ -4,7 +4,7 @@
 import type { ContainerAllocateResponse } from '../../api/kubelet/generated/deviceplugin/v1beta1/api.ts';
 import type { DeviceGrants, DeviceMount, DeviceNode } from '../../api/ports/exclusive-resources.ts';
 
-export interface GrantConflict {
+interface GrantConflict {
   readonly what: string;
   readonly key: string;
   readonly used: string;

@@ -7,7 +7,7 @@ import { bitCount, mostNumaNodes, type NumaMask, type NumaNodes } from '../topol
 
 export type DeviceTable = ReadonlyMap<string, Pick<PluginDevice, 'numaNodes'>>;
 
-export interface HintQuestion {
+interface HintQuestion {
   /** All devices of the resource, healthy or not. */
   readonly devices: DeviceTable;
   /** Those that the container (or pod) already has. */

@@ -10,7 +10,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 /** For how long a resource without a plugin stays in the node's capacity. */
 const graceMs = 5 * 60_000;
 
-export interface ResourceDevices {
+interface ResourceDevices {
   readonly devices: ReadonlyMap<string, PluginDevice>;
   /** Sorted; empty without a plugin. */
   readonly healthy: readonly string[];
@@ -88,7 +88,7 @@ export class DeviceInventory {
   disconnected(resource: string): void {
     const before = this.get(resource);
     if (before === undefined) return;
-    // The reported health stays, as upstream: without a plugin nobody knows better.
+    // The reported health stays, as upstream: nothing newer is known.
     this.#resources.set(resource, { ...before, healthy: [], isListed: false });
     this.#startGrace(resource);
     this.#deps.onChange(resource);

@@ -9,6 +9,11 @@ const mostNodes = 64;
 /** Between two lists beyond the first ones. */
 const intervalMs = 250;
 const burst = 4;
+/** A list costs its decoding even if it is dropped: so many devices are read per millisecond. */
+const readPerMs = 50;
+/** Of a list without devices. */
+const leastRead = 10;
+const readAheadMs = 500;
 
 /** The devices within the bounds. Of several devices with one ID the last counts, as upstream. */
 export function computeDeviceList(list: readonly PluginDevice[]): {
@@ -24,6 +29,23 @@ export function computeDeviceList(list: readonly PluginDevice[]): {
     else devices.set(id, device);
   }
   return { devices: [...devices.values()], ignored };
+}
+
+/** Delays the reading of a stream that delivers more devices than the kubelet can process beside its other work. */
+export class ReadPace {
+  readonly #clock: Clock;
+  #busyUntilMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async read(devices: number, signal: AbortSignal): Promise<void> {
+    const nowMs = this.#clock.monotonic();
+    this.#busyUntilMs = Math.max(this.#busyUntilMs, nowMs) + (devices + leastRead) / readPerMs;
+    const waitMs = this.#busyUntilMs - nowMs - readAheadMs;
+    if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
+  }
 }
 
 export class CoalescedLists {

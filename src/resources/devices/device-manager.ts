@@ -11,52 +11,35 @@ import type {
 } from '../../api/ports/device-plugins.ts';
 import type { EventSink } from '../../api/ports/events.ts';
 import type { DeviceGrants } from '../../api/ports/exclusive-resources.ts';
-import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { type CheckpointFault, KeptCheckpoint, type KeptFiles } from '../checkpoint/kept-checkpoint.ts';
+import { KeptCheckpoint, type KeptFiles } from '../checkpoint/kept-checkpoint.ts';
 import type { HintProvider, ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
 import type { NumaNodes } from '../topology/numa-nodes.ts';
-import { devicesAnnotation, parseDevicesAnnotation } from './device-annotation.ts';
 import {
   type DeviceCheckpoint,
   decodeDeviceCheckpoint,
   encodeDeviceCheckpoint,
-  withoutNumaNode,
 } from './device-checkpoint.ts';
 import { DeviceCommits } from './device-commits.ts';
 import { DeviceInventory } from './device-inventory.ts';
 import { DeviceRecords, type PodsView } from './device-records.ts';
+import { DeviceRecovery, type RunningContainer } from './device-recovery.ts';
 import { DeviceReservations } from './device-reservations.ts';
-import {
-  allocatableDevices,
-  devicesOf,
-  type ResourceDevice,
-  raisedAllocatable,
-  statusOf,
-} from './device-views.ts';
+import { allocatableDevices, devicesOf, type ResourceDevice, statusOf } from './device-views.ts';
 import { type DeviceWait, DeviceWaits } from './device-waits.ts';
-import { HeldDevices, restored } from './held-devices.ts';
+import { HeldDevices } from './held-devices.ts';
 import { computeMissingDevices } from './missing-devices.ts';
 import { PluginConnections } from './plugin-connections.ts';
 
-export const deviceCheckpointName = 'kubelet_internal_checkpoint';
+const checkpointName = 'kubelet_internal_checkpoint';
 const defaultWaitMs = 2 * 60_000;
 /** Restored and registered names together. */
 const mostResources = 256;
-/** Between two checks whether every pod is known, for the event about a damaged checkpoint. */
-const recheckMs = 1_000;
-
-/** A running container as the runtime lists it. */
-interface RunningContainer {
-  readonly uid: PodUid;
-  readonly container: string;
-  readonly annotations: Readonly<Record<string, string>>;
-}
 
 interface DeviceManagerDeps {
   readonly clock: Clock;
@@ -88,7 +71,6 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   /** Announces pods that no longer have to wait for a plugin. */
   readonly wake = new Channel<PodUid>();
   readonly #deps: DeviceManagerDeps;
-  #isFirstStart = false;
   readonly #held = new HeldDevices();
   readonly #inventory: DeviceInventory;
   readonly #records: DeviceRecords;
@@ -97,6 +79,9 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   readonly #commits: DeviceCommits;
   readonly #waits: DeviceWaits;
   readonly #checkpoint: KeptCheckpoint<DeviceCheckpoint>;
+  readonly #recovery: DeviceRecovery;
+  #isStarted = false;
+  #isFirstStart = false;
 
   constructor(deps: DeviceManagerDeps) {
     const { clock, dialer, files, log, metrics, nodes, pods } = deps;
@@ -105,7 +90,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     this.#checkpoint = new KeptCheckpoint({
       files,
       clock,
-      path: join(deps.directory, deviceCheckpointName),
+      path: join(deps.directory, checkpointName),
       decode: decodeDeviceCheckpoint,
       encode: () => encodeDeviceCheckpoint(held.rendered(), this.#inventory.registered()),
       onError: (err) => log.error('Failed to write the checkpoint of the device manager', { err }),
@@ -124,6 +109,13 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
       onList: (resource, devices) => this.#listed(resource, devices),
       onLost: (resource) => inventory.disconnected(resource),
     });
+    this.#recovery = new DeviceRecovery({
+      ...deps,
+      held,
+      inventory,
+      records: this.#records,
+      waits: this.#waits,
+    });
     const reservations = new DeviceReservations({ nodes, inventory, held, records: this.#records, pods });
     this.#reservations = reservations;
     const plugins = this.#plugins;
@@ -140,28 +132,22 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     });
   }
 
-  /** There was no checkpoint: the machine may be new, whatever its Node object says of devices. */
-  get isFirstStart(): boolean {
-    return this.#isFirstStart;
-  }
-
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { fault, state } = await this.#checkpoint.load();
-    this.#isFirstStart = state === undefined && fault === undefined;
-    for (const entry of state?.entries ?? []) this.#held.put(restored(entry));
-    for (const resource of state?.registered.keys() ?? []) this.#inventory.restore(resource);
-    if (state === undefined || fault !== undefined) {
-      this.#records.markIncomplete();
-      await this.#recover(signal);
-    }
-    const reported = fault === undefined ? undefined : this.#report(fault, signal).catch(() => undefined);
-    return { stopped: Promise.all([reported, untilAborted(signal)]).then(() => this.#stop()) };
+    const loaded = await this.#checkpoint.load();
+    this.#isFirstStart = loaded.state === undefined && loaded.fault === undefined;
+    await this.#recovery.restore(loaded, signal);
+    this.#isStarted = true;
+    const settled = this.#recovery.settle(loaded.fault, signal).catch(() => undefined);
+    return { stopped: Promise.all([settled, untilAborted(signal)]).then(() => this.#stop()) };
   }
 
   async register(
     plugin: Parameters<DevicePluginRegistry['register']>[0],
     signal: AbortSignal,
   ): Promise<void> {
+    // The next write of the checkpoint would lose what has not been read yet.
+    if (!this.#isStarted)
+      throw new KubeletError('unavailable', 'Starting', 'the device manager has not started yet');
     await this.#plugins.register(plugin, signal);
   }
 
@@ -185,6 +171,8 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   release(uid: PodUid): void {
     this.#waits.forget(uid);
     if (this.#held.removePod(uid)) this.#checkpoint.save();
+    // It may have been the last pod with unknown devices.
+    if (!this.#records.isComplete) this.#waits.announceAll();
   }
 
   holders(): readonly PodUid[] {
@@ -212,7 +200,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
       isKnown: (resource) => this.isDeviceResource(resource),
       isConnected: (resource) => this.#plugins.serving(resource) !== undefined,
       isRunning: (name) => pods.isRunning(podUid(pod), name),
-      isDecidable: this.#records.isDecidable(),
+      isWithheld: (resource) => this.#records.isWithheld(resource),
     });
     return this.#waits.check(podUid(pod), missing);
   }
@@ -226,6 +214,12 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     return this.#inventory.amounts();
   }
 
+  /** Whether the node was recreated: extended resources on its Node object are stale until their plugins register. */
+  resetExtendedResources(): boolean {
+    // differs from upstream, where any other file in the directory suppresses it.
+    return this.#isFirstStart;
+  }
+
   devicesOf(uid: PodUid, containerName: string): readonly ResourceDevice[] {
     return devicesOf(this.#held, uid, containerName);
   }
@@ -237,11 +231,6 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   /** allocatedResourcesStatus of a regular container. */
   statusOf(uid: PodUid, containerName: string): readonly ResourceStatus[] {
     return statusOf(this.#held, this.#inventory, uid, containerName);
-  }
-
-  /** At least this much is allocatable for a pod that already holds devices. */
-  raisedAllocatable(pod: Pod): ResourceAmounts {
-    return raisedAllocatable(this.#held, podUid(pod));
   }
 
   #connected(resource: string): void {
@@ -268,40 +257,6 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     this.capacityChanged.push();
   }
 
-  /** Restores the devices of running containers from the annotations that the runtime keeps. */
-  async #recover(signal: AbortSignal): Promise<void> {
-    const { log, runningContainers } = this.#deps;
-    const running = await runningContainers(signal).catch((err: unknown) => {
-      log.warn('Failed to list running containers for their devices', { err });
-      return [];
-    });
-    for (const { annotations, container, uid } of running) {
-      const devices = parseDevicesAnnotation(annotations[devicesAnnotation]);
-      for (const [resource, ids] of devices ?? []) {
-        const key = { uid, container, resource };
-        const entry = { podUid: uid, container, resource, response: new Uint8Array() };
-        if (this.#held.get(key) === undefined)
-          this.#held.put(restored({ ...entry, devices: new Map([[withoutNumaNode, ids]]) }));
-        this.#inventory.restore(resource);
-      }
-    }
-  }
-
-  /** One event, once every pod is known, so that it can name those whose devices are not. */
-  async #report(fault: CheckpointFault, signal: AbortSignal): Promise<void> {
-    const { clock, events, log, pods } = this.#deps;
-    log.error('Checkpoint of the device manager is damaged', { ...fault });
-    while (!pods.sourcesReady()) await clock.sleep(recheckMs, signal);
-    const unknown = [...new Set(this.#records.unrecorded().map(({ pod }) => pod))].toSorted();
-    const from = fault.usedPrevious ? 'its predecessor and the runtime' : 'the runtime';
-    const rest =
-      unknown.length === 0
-        ? ''
-        : `; until these pods end, no other pod gets devices of their resources, since it is unknown which ones they use: ${listed(unknown)}`;
-    const message = `checkpoint ${fault.path} is damaged (${fault.why}), was kept as ${fault.setAside} and restored from ${from}${rest}`;
-    events.node({ type: 'Warning', reason: 'ManagerStateRecovered', message });
-  }
-
   async #stop(): Promise<void> {
     this.#plugins.stop();
     this.#inventory.stop();
@@ -309,10 +264,4 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     await this.#checkpoint.saved().catch(() => undefined);
     await this.#checkpoint.flush();
   }
-}
-
-function listed(names: readonly string[]): string {
-  const most = 10;
-  const shown = names.slice(0, most).join(', ');
-  return names.length <= most ? shown : `${shown} and ${names.length - most} more`;
 }

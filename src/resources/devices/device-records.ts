@@ -1,5 +1,5 @@
-// Tells whether the records of allocated devices are complete. They may not be if the checkpoint was lost: containers that run
-// since then may use devices that no record names, and the plugin cannot tell which.
+// Whether the records of allocated devices are complete. They may not be if the checkpoint was lost: containers that run since then
+// may use devices that no record names, and the plugin does not know which.
 // Invariant: while a running container may use an unknown device of a resource, no device of that resource is given away.
 // Not in upstream, which gives such devices to another pod.
 import type { Pod } from '../../api/k8s/types.ts';
@@ -34,9 +34,8 @@ export class DeviceRecords {
     this.#isComplete = false;
   }
 
-  /** False while pods that no source has reported yet may use unknown devices. */
-  isDecidable(): boolean {
-    return this.#isComplete || this.#pods.sourcesReady();
+  get isComplete(): boolean {
+    return this.#isComplete;
   }
 
   /** Whether unknown devices of the resource may be in use. */

@@ -3,6 +3,7 @@
 // Invariants: everything here is synchronous, so no device is reserved twice; devices that may be in use without a record are not
 // given away.
 import type { Container, Pod } from '../../api/k8s/types.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
@@ -38,6 +39,8 @@ export class DeviceReservations {
     return new Map(
       requests.map(([resource, request]) => {
         const own = this.#deps.held.get({ uid, container: container.name, resource })?.ids ?? [];
+        // It has devices, but it is unknown which.
+        if (own.length === 0 && this.#deps.pods.isRunning(uid, container.name)) return [resource, undefined];
         return [resource, this.#hints(resource, request, own, this.#reusable(pod, container, resource))];
       }),
     );
@@ -45,10 +48,12 @@ export class DeviceReservations {
 
   podHints(pod: Pod): ResourceHints {
     const held = this.#deps.held.ofPod(podUid(pod));
+    const isRunning = this.#isPartlyRunning(pod);
     const requests = podDeviceRequests(pod).filter(([resource]) => this.isKnown(resource));
     return new Map(
       requests.map(([resource, request]) => {
         const own = new Set(held.flatMap((each) => (each.resource === resource ? each.ids : [])));
+        if (own.size === 0 && isRunning) return [resource, undefined];
         return [resource, this.#hints(resource, request, [...own], [])];
       }),
     );
@@ -63,6 +68,7 @@ export class DeviceReservations {
   /** Throws upstream's errors. */
   reserve(pod: Pod, container: Container, { mask }: TopologyHint): void {
     const uid = podUid(pod);
+    const isAdopted = this.#isPartlyRunning(pod);
     for (const [resource, count] of containerDeviceRequests(pod, container)) {
       if (!this.isKnown(resource)) continue;
       const key = { uid, container: container.name, resource };
@@ -71,8 +77,9 @@ export class DeviceReservations {
         throw rejected(
           `pod "${uid}" container "${container.name}" changed request for resource "${resource}" from ${held.ids.length} to ${count}`,
         );
-      // It has its devices, whatever has become of the plugin since then.
-      if (this.#deps.pods.isRunning(uid, container.name)) continue;
+      // differs from upstream, which considers the container alone and so rejects a running pod whose init container has ended if
+      // its plugin is missing. What a container of a running pod lacks is allocated when it is created.
+      if (isAdopted) continue;
       if (held === undefined) this.reserveOne(pod, container, resource, { count, mask });
       else this.#checkHealth(resource, held);
     }
@@ -101,6 +108,10 @@ export class DeviceReservations {
   exchange(own: Holding, ids: readonly string[]): Holding {
     const isSame = ids.length === own.ids.length && ids.every((id, at) => id === own.ids[at]);
     return isSame ? own : this.#hold(own, ids, own.mask);
+  }
+
+  #isPartlyRunning(pod: Pod): boolean {
+    return initAndRegularContainers(pod).some(({ name }) => this.#deps.pods.isRunning(podUid(pod), name));
   }
 
   #plan(

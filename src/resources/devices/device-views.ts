@@ -1,10 +1,8 @@
-// What other components read about devices: podresources, the status of pods, admission. Pure functions of the two stores.
-// Upstream: GetDevices, GetAllocatableDevices, UpdateAllocatedResourcesStatus and UpdatePluginResources of
+// What other components read about devices: podresources, the status of pods. Pure functions of the two stores.
+// Upstream: GetDevices, GetAllocatableDevices and UpdateAllocatedResourcesStatus of
 // pkg/kubelet/cm/devicemanager. Invariant: sorted, so that a status does not change without reason.
 import type { ResourceStatus } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
-import { Quantity } from '../../api/quantity/quantity.ts';
-import { noAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 import { withoutNumaNode } from './device-checkpoint.ts';
 import type { DeviceInventory } from './device-inventory.ts';
 import type { HeldDevices, Holding } from './held-devices.ts';
@@ -59,13 +57,4 @@ export function statusOf(
       }));
       return { name: resource, resources };
     });
-}
-
-/**
- * At least this much of each resource is allocatable when the pod is checked against the node: a pod that already has its devices
- * is not rejected because its plugin is missing.
- */
-export function raisedAllocatable(held: HeldDevices, uid: PodUid): ResourceAmounts {
-  if (held.ofPod(uid).length === 0) return noAmounts;
-  return new Map([...held.counts()].map(([resource, count]) => [resource, Quantity.of(count)]));
 }

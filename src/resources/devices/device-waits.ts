@@ -69,6 +69,10 @@ export class DeviceWaits {
     for (const [uid] of uids) this.#wake.push(uid);
   }
 
+  announceAll(): void {
+    for (const uid of this.#pods.keys()) this.#wake.push(uid);
+  }
+
   forget(uid: PodUid): void {
     this.#pods.get(uid)?.timer?.cancel();
     this.#pods.delete(uid);

@@ -8,7 +8,7 @@ import type { NumaMask } from '../topology/numa-nodes.ts';
 import { decodeResponse, encodeResponse } from './allocate-response.ts';
 import { type DeviceEntry, type RenderedEntry, renderEntry, withoutNumaNode } from './device-checkpoint.ts';
 
-/** What one container holds of one resource. Replaced, never changed: its identity tells whether it is still current. */
+/** What one container holds of one resource. Replaced, never changed: by its identity a caller recognises that it is still current. */
 export interface Holding {
   readonly uid: PodUid;
   readonly container: string;
@@ -23,7 +23,7 @@ export interface Holding {
   readonly response: ContainerAllocateResponse | undefined;
   /** Its part of the checkpoint; undefined while only reserved. */
   readonly rendered: RenderedEntry | undefined;
-  /** Whether the response has to be asked for again: the record has the devices only. */
+  /** Whether the plugin has to allocate once more: the record has the devices only. */
   readonly isStale: boolean;
 }
 
@@ -56,7 +56,7 @@ export function answered(held: Holding, response: ContainerAllocateResponse): Ho
   return { ...held, response, rendered, isStale: false };
 }
 
-/** An entry of a checkpoint. One without a response keeps its devices; the plugin is asked again before the next start. */
+/** An entry of a checkpoint. One without a response keeps its devices; the plugin allocates once more before the next start. */
 export function restored(entry: DeviceEntry): Holding {
   const decoded = entry.response.length === 0 ? undefined : decodeResponse(entry.response);
   return {

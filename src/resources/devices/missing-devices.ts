@@ -21,16 +21,17 @@ interface MissingQuestion {
   readonly isKnown: (resource: string) => boolean;
   readonly isConnected: (resource: string) => boolean;
   readonly isRunning: (containerName: string) => boolean;
-  /** False while it is unknown which devices are in use. */
-  readonly isDecidable: boolean;
+  /** Whether it is unknown which devices are in use. */
+  readonly isWithheld: (resource: string) => boolean;
 }
 
 /** The first resource that the pod has to wait for. */
 export function computeMissingDevices(question: MissingQuestion): MissingDevices | undefined {
   const { isKnown, isRunning, pod } = question;
-  for (const container of initAndRegularContainers(pod)) {
-    // It has its devices already.
-    if (isRunning(container.name)) continue;
+  const containers = initAndRegularContainers(pod);
+  // It was admitted before the kubelet restarted, and keeps what it has.
+  if (containers.some(({ name }) => isRunning(name))) return undefined;
+  for (const container of containers) {
     for (const [resource, count] of containerDeviceRequests(pod, container)) {
       const missing = isKnown(resource) ? missingOf(question, container.name, resource, count) : undefined;
       if (missing !== undefined) return missing;
@@ -40,7 +41,7 @@ export function computeMissingDevices(question: MissingQuestion): MissingDevices
 }
 
 function missingOf(
-  { held, inventory, isConnected, isDecidable, nowMs, pod }: MissingQuestion,
+  { held, inventory, isConnected, isWithheld, nowMs, pod }: MissingQuestion,
   container: string,
   resource: string,
   count: number,
@@ -51,8 +52,8 @@ function missingOf(
   const state = inventory.get(resource);
   if (state?.isListed !== true)
     return waits(`device plugin of resource "${resource}" has not reported its devices yet`);
-  if (!isDecidable)
-    return waits(`devices of resource "${resource}" may be in use by pods that are not known yet`);
+  if (isWithheld(resource))
+    return waits(`it is unknown which devices of resource "${resource}" running pods use`);
   const settledMs = (state.registeredMs ?? 0) + settleMs;
   if (nowMs >= settledMs) return undefined;
   const ids = held.get({ uid: podUid(pod), container, resource })?.ids ?? [];

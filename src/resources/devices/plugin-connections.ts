@@ -14,14 +14,11 @@ import { raceAbort } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { TokenBucket } from '../../base/rate-limit.ts';
 import { ConnectedPlugin } from './connected-plugin.ts';
-import { CoalescedLists, computeDeviceList } from './device-lists.ts';
+import { CoalescedLists, computeDeviceList, ReadPace } from './device-lists.ts';
 
 const apiVersion = 'v1beta1';
 const mostConnections = 64;
-/** A list costs its decoding even if it is dropped. */
-const readsPerSecond = 50;
 
 type Registration = Parameters<DevicePluginRegistry['register']>[0];
 
@@ -44,6 +41,7 @@ export class PluginConnections implements DevicePluginRegistry {
   /** Of the plugin that served last, connected or not. */
   readonly #served = new Map<string, ConnectedPlugin>();
   #dialing = 0;
+  #isStopped = false;
 
   constructor(deps: PluginConnectionsDeps) {
     this.#deps = deps;
@@ -71,6 +69,8 @@ export class PluginConnections implements DevicePluginRegistry {
       const connection = await dialer.dial(socket, signal);
       const connected = new ConnectedPlugin(connection, clock);
       try {
+        if (this.#isStopped)
+          throw new KubeletError('unavailable', 'Stopping', 'the device manager is stopping');
         onConnected(resource);
       } catch (err) {
         connected.close();
@@ -90,6 +90,7 @@ export class PluginConnections implements DevicePluginRegistry {
   }
 
   stop(): void {
+    this.#isStopped = true;
     const all = [...this.#plugins.values()].flat();
     this.#plugins.clear();
     for (const plugin of all) plugin.close();
@@ -127,7 +128,7 @@ export class PluginConnections implements DevicePluginRegistry {
   async #watch(resource: string, plugin: ConnectedPlugin): Promise<void> {
     const { clock, log, onList } = this.#deps;
     const lists = new CoalescedLists(clock, (devices) => onList(resource, devices));
-    const reads = new TokenBucket({ clock, qps: readsPerSecond, burst: readsPerSecond });
+    const pace = new ReadPace(clock);
     const signal = plugin.closed;
     let isTooLong = false;
     try {
@@ -141,7 +142,7 @@ export class PluginConnections implements DevicePluginRegistry {
           log.warn('Device plugin reported too many devices or invalid IDs', { resource, ignored });
         }
         lists.push(devices);
-        await reads.take(signal);
+        await pace.read(next.value.length, signal);
       }
       log.warn('ListAndWatch ended', { resource, socket: plugin.socket });
     } catch (err) {
