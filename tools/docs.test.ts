@@ -15,12 +15,14 @@ import { loopDelayMetrics } from '../src/metrics/loop-delay-metrics.ts';
 import { nodeInfoMetrics } from '../src/metrics/node-info-metrics.ts';
 import { podCountMetrics } from '../src/metrics/pod-count-metrics.ts';
 import { processMetrics } from '../src/metrics/process-metrics.ts';
+import { countPlugins } from '../src/plugins/plugin-metrics.ts';
 import { measureCertificateStates } from '../src/pod-certificates/certificate-states.ts';
 import { PodResourcesMetrics } from '../src/pod-resources/pod-resources-metrics.ts';
 import { PodsApiMetrics } from '../src/pods-api/pods-api-metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
-import { TopologyMetrics } from '../src/resources/topology/topology-metrics.ts';
+import { CpuManagerMetrics } from '../src/resources/cpu/cpu-manager-metrics.ts';
 import { MemoryManagerMetrics } from '../src/resources/memory/memory-manager-metrics.ts';
+import { TopologyMetrics } from '../src/resources/topology/topology-metrics.ts';
 import { AuthMetrics } from '../src/server/auth/auth-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
 import { HealthSlis } from '../src/server/node/health-slis.ts';
@@ -93,8 +95,10 @@ describe('docs/metrics.md', () => {
   expect(new PodsApiMetrics(metrics.registry)).toBeDefined();
   expect(new PodResourcesMetrics(metrics.registry)).toBeDefined();
   expect(new MemoryManagerMetrics(metrics.registry)).toBeDefined();
+  const alignment = new TopologyMetrics(metrics.registry, { monotonic: () => 0 });
+  expect(new CpuManagerMetrics(metrics.registry, alignment)).toBeDefined();
+  countPlugins(metrics.registry, { sockets: [], registered: [] });
   expect(new HistoryMetrics(metrics.registry)).toBeDefined();
-  expect(new TopologyMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {
     start: () => undefined,

@@ -123,7 +123,7 @@ const damaged = [
     (text: string) => text.slice(0, 40),
     'it is not JSON: Unterminated string in JSON at position 40',
   ],
-  ['empty', () => '', 'it is not JSON: Unexpected end of JSON input'],
+  ['empty', () => '', 'it is empty'],
   ['of another version', () => '{"policyName":"none","checksum":1}', 'checkpoint is corrupted'],
   ['changed', (text: string) => text.replace('uid-one', 'uid-two'), 'checkpoint is corrupted'],
 ] as const;
@@ -189,7 +189,7 @@ test('while a running pod may use unknown devices, no other pod gets any of that
   world.sourcesReady = true;
   await world.clock.advance(2_000);
   expect(world.events).toEqual([
-    `Warning ManagerStateRecovered: checkpoint ${checkpointPath} is damaged (it is not JSON: Unexpected end of JSON input), was kept as /device-plugins/.kubelet_internal_checkpoint.damaged and restored from the runtime; until these pods end, no other pod gets devices of their resources, since it is unknown which ones they use: default/one`,
+    `Warning ManagerStateRecovered: checkpoint ${checkpointPath} is damaged (it is empty), was kept as /device-plugins/.kubelet_internal_checkpoint.damaged and restored from the runtime; until these pods end, no other pod gets devices of their resources, since it is unknown which ones they use: default/one`,
   ]);
   expect(world.manager.waitingFor(two)?.message).toBe(unknown);
   world.woken.splice(0);

@@ -76,11 +76,15 @@ function isTrusted(state: MemoryState, { checksum = 0, podEntries }: Fields): bo
   const pods = mapOf(podEntries, (pod) => fieldsOf(pod)['memoryBlocks']);
   const print = (blocks: unknown): string =>
     `{MemoryBlocks:([]state.Block)${blocks === undefined ? '<nil>' : printList(listOf(blocks, blockOf), printBlock)}}`;
-  return checksum === checksumOf(state, ` PodEntries:(state.PodMemoryAssignments)${printMap(pods, print)}`);
+  return (
+    checksum === checksumOf(state, ` PodEntries:(state.PodMemoryAssignments)${printMap(pods, print, 'text')}`)
+  );
 }
 
 function checksumOf({ entries, machineState, policyName }: MemoryState, podEntries: string): number {
-  const assigned = printMap(entries, (pod) => printMap(pod, (blocks) => printList(blocks, printBlock)));
+  const printPod = (pod: (typeof entries)[string]): string =>
+    printMap(pod, (blocks) => printList(blocks, printBlock), 'text');
+  const assigned = printMap(entries, printPod, 'text');
   return printedChecksum(
     `(*state.MemoryManagerCheckpoint){PolicyName:(string)${policyName} MachineState:(state.NUMANodeMap)${printMap(machineState, printNode)} Entries:(state.ContainerMemoryAssignments)${assigned}${podEntries} Checksum:(checksum.Checksum)0}`,
   );

@@ -32,7 +32,7 @@ describe('a node without a cluster', () => {
     expect(pods).toContain('"name":"web-n"');
     expect(await bodyText(await node.request(httpRequest('GET /runningpods/')))).toContain('"name":"web-n"');
     expect(await bodyText(await node.request(httpRequest('GET /healthz?verbose')))).toBe(
-      '[+]ping ok\n[+]log ok\n[+]syncloop ok\n[+]pleg ok\n[+]runtime ok\nhealthz check passed\n',
+      '[+]ping ok\n[+]log ok\n[+]syncloop ok\n[+]pleg ok\n[+]runtime ok\n[+]device-plugin ok\nhealthz check passed\n',
     );
     expect(await bodyText(await node.request(httpRequest('GET /metrics')))).toContain(
       'kubelet_http_requests_total{long_running="false",method="GET",path="pods",server_type="readwrite"} 1\n',
