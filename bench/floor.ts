@@ -1,6 +1,6 @@
 // The floor: RunPodSandbox, CreateContainer and StartContainer with the same requests that the kubelet makes for the same
 // pod, but without a kubelet.
-import { noGrants } from '../src/api/ports/exclusive-resources.ts';
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { type Mount, NamespaceMode } from '../src/api/cri/generated/runtime/v1/a
 import type { CriRequest } from '../src/api/cri/runtime.ts';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { podUid } from '../src/api/pod/pod-ref.ts';
+import { noGrants } from '../src/api/ports/exclusive-resources.ts';
 
 import { generateContainerConfig } from '../src/runtime/container/container-config.ts';
 import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox/sandbox-config.ts';

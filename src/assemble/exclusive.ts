@@ -7,7 +7,7 @@ import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { NodeResources } from '../node/node-facts.ts';
 import type { Pleg } from '../pleg/pleg.ts';
-import { devicePluginHandler } from '../plugins/device-plugin-handler.ts';
+import { pluginHandlers } from '../plugins/plugin-handlers.ts';
 import { PluginManager } from '../plugins/plugin-manager.ts';
 import { countPlugins } from '../plugins/plugin-metrics.ts';
 import { DevicePluginRegistrationServer } from '../plugins/registration-server.ts';
@@ -160,7 +160,7 @@ function assembleDevices(
     directory: `${flags.rootDir}/plugins_registry`,
     watch: edges.plugins.watch,
     dial: edges.plugins.dial,
-    handlers: new Map([['DevicePlugin', devicePluginHandler(devices)]]),
+    handlers: pluginHandlers(devices),
     clock,
     log: log.with({ component: 'plugin-manager' }),
   });
@@ -190,10 +190,7 @@ function assembleCpus(
     },
     machine: { topology: discoverCpuTopology(machine), numa },
     files: edges.stateFiles,
-    runtime: {
-      cri,
-      cpusetOf: async (id, signal) => (await running.cpusetOf(id, signal))?.cpus,
-    },
+    runtime: { cri, cpusetOf: (id, signal) => running.cpusOf(id, signal) },
     pods: { active, observed: stores.observed },
     metrics: new CpuManagerMetrics(metrics.registry, alignment),
     report: { events, log: log.with({ component: 'cpu-manager' }) },
@@ -215,7 +212,7 @@ function assembleMemory(
     nodeReservation: budget.reservation(),
     topology: async () => machine,
     running: () => running.listGuaranteed(),
-    cpusetMemsOf: async (id) => (await running.cpusetOf(id))?.memoryNodes,
+    cpusetMemsOf: (id) => running.memoryNodesOf(id),
     events,
     clock,
     log: log.with({ component: 'memory-manager' }),

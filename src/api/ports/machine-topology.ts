@@ -1,7 +1,7 @@
 // The NUMA nodes, CPUs and caches of the machine. Types only: edge/machine reads them, the CPU, memory and topology managers use
 // them. Upstream: MachineInfo of cadvisor's info/v1.
 
-export interface MachineThread {
+interface MachineThread {
   readonly id: number;
   /** The kernel's core ID, unique within a socket only. */
   readonly core: number;

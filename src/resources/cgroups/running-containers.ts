@@ -60,8 +60,17 @@ export class RunningContainers {
     return all.filter((_, at) => found[at] === true);
   }
 
-  /** As the container's cgroup has it; undefined if it is not known. */
-  async cpusetOf(id: ContainerId, signal?: AbortSignal): Promise<Cpuset | undefined> {
+  /** cpuset.cpus; empty if the container is not restricted, undefined if unknown. */
+  async cpusOf(id: ContainerId, signal?: AbortSignal): Promise<string | undefined> {
+    return (await this.#cpusetOf(id, signal))?.cpus;
+  }
+
+  /** cpuset.mems; empty if the container is not restricted, undefined if unknown. */
+  async memoryNodesOf(id: ContainerId): Promise<string | undefined> {
+    return (await this.#cpusetOf(id))?.memoryNodes;
+  }
+
+  async #cpusetOf(id: ContainerId, signal?: AbortSignal): Promise<Cpuset | undefined> {
     const { cgroups, clock, cri, root } = this.#deps;
     if (cgroups === undefined) return undefined;
     const { status } = await withDeadline(

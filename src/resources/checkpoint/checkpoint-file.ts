@@ -3,7 +3,6 @@
 // Invariants: at most one write is in flight and one queued, however many changes arrive; a queued write encodes the state as
 // of its start; the same text is not written twice in a row; a waiting caller starts the write at once, otherwise it is coalesced.
 import type { Clock, Timer } from '../../base/clock.ts';
-import { KubeletError } from '../../base/errors.ts';
 
 /** Small files that are written atomically. */
 export interface StateFiles {
@@ -103,15 +102,6 @@ export class CheckpointFile {
     this.#written = text;
     this.#flushTimer ??= clock.setTimer(flushDelayMs, () => void this.flush());
   }
-}
-
-/** The error of a checkpoint that cannot be trusted. The kubelet does not start until the operator has decided. */
-export function cannotRestore(why: string, what: string, path: string): KubeletError {
-  return new KubeletError(
-    'invalid',
-    'CorruptCheckpoint',
-    `could not restore state from checkpoint: ${why}, please drain this node and delete ${what} checkpoint file ${JSON.stringify(path)} before restarting Kubelet`,
-  );
 }
 
 /** Upstream's message for a file whose checksum does not match its content. */
