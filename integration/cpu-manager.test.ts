@@ -136,6 +136,13 @@ describeOnCpus(last < 1 ? 'cpu manager (skipped: the machine has one CPU)' : 'cp
     await untilUnchanged(shared);
   });
 
+  /** A kubelet that has just started lists its pods once it has read their manifests. */
+  const untilListed = async (name: string): Promise<void> => {
+    await expect
+      .poll(() => listPodResources(kubelet), { timeout: 10_000 })
+      .toEqual({ [`${name}/main`]: `cpus=${ids.join(',')}` });
+  };
+
   test('restarts keep the CPUs, with the state in the format of the Go kubelet', async () => {
     const solo = await run(soloPod('kept'));
     const events = recoveries();
@@ -150,7 +157,7 @@ describeOnCpus(last < 1 ? 'cpu manager (skipped: the machine has one CPU)' : 'cp
     expect(encodeCpuState(state)).toBe(text);
     await kubelet.start();
     await untilUnchanged(solo);
-    expect(await listPodResources(kubelet)).toEqual({ 'kept/main': `cpus=${ids.join(',')}` });
+    await untilListed('kept');
 
     // As a Go kubelet of v1.34 writes it: without the copy of the state that v1.37 adds.
     await kubelet.stop();
@@ -160,7 +167,7 @@ describeOnCpus(last < 1 ? 'cpu manager (skipped: the machine has one CPU)' : 'cp
     writeFileSync(stateFile(), JSON.stringify({ policyName, defaultCpuSet, entries, checksum }));
     await kubelet.start();
     await untilUnchanged(solo);
-    expect(await listPodResources(kubelet)).toEqual({ 'kept/main': `cpus=${ids.join(',')}` });
+    await untilListed('kept');
     expect(cpusetOf(solo)).toBe(exclusive);
     expect(recoveries()).toBe(events);
   });

@@ -68,7 +68,11 @@ async function main(): Promise<void> {
   ]);
 }
 
-main().catch((err: unknown) => {
-  log(String(err));
-  process.exitCode = 1;
-});
+// On Node.js 20 a server that is shut down by force may leave connections open, which would keep the process alive.
+main().then(
+  () => process.exit(),
+  (err: unknown) => {
+    log(String(err));
+    process.exit(1);
+  },
+);
