@@ -3,6 +3,7 @@
 import { chownSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import { DeviceList, parseDevices } from '../examples/device-plugin/device.ts';
 import { register } from '../examples/device-plugin/register.ts';
@@ -313,8 +314,8 @@ describeOnRig('device plugin faults', () => {
       await run(manifest('named', { containers: [deviceContainer('main', 1, { resource: cdi.resource })] }));
       const requests = stalled.cri.calls
         .filter(({ method }) => method === 'createContainer')
-        .map(({ request }) => JSON.stringify(request));
-      expect(requests.filter((text) => text.includes('"example.com/cdi=a"'))).toHaveLength(1);
+        .map(({ request }) => inspect(request, { depth: null }));
+      expect(requests.filter((text) => text.includes("'example.com/cdi=a'"))).toHaveLength(1);
     } finally {
       await cdi.stop();
     }
@@ -323,7 +324,7 @@ describeOnRig('device plugin faults', () => {
   test('sockets that are symbolic links or belong to another user are refused', async () => {
     const calls: string[] = [];
     const resource = 'example.com/foreign';
-    const bound = join(rig.workspace.dir, 'foreign.sock');
+    const bound = join(kubelet.rootDir, 'foreign.sock');
     const [plugins, registry] = ['device-plugins', 'plugins_registry'].map((dir) =>
       join(kubelet.rootDir, dir),
     );

@@ -112,9 +112,6 @@ describeOnRig('device plugins', () => {
     const dir = join(kubelet.rootDir, 'device-plugins');
     expect((statSync(dir).mode & 0o777).toString(8)).toBe('750');
     await expect(register(dir, 'none.sock', 'cpu')).rejects.toThrow('the ResourceName "cpu" is invalid');
-    await expect(register(dir, 'none.sock', 'example.com/none')).rejects.toThrow(
-      'failed to dial device plugin',
-    );
     await expect(register(dir, '../escape.sock', 'example.com/none')).rejects.toThrow();
   });
 
