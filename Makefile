@@ -95,6 +95,7 @@ bench: build
 	@$(script) bench/log-followers.ts
 	@$(script) bench/scrape.ts
 	@$(script) bench/eviction.ts
+	@$(script) bench/managers.ts
 
 fix: setup
 	@$(bin)/biome check --write .

@@ -133,6 +133,7 @@ function assembleDevices(
   const devices = new DeviceManager({
     files: edges.stateFiles,
     directory: flags.devicePluginDir,
+    isUnusedDirectory: () => edges.plugins.deviceDirectory.isUnused(flags.devicePluginDir),
     dialer: edges.plugins.devicePlugins,
     nodes: () => numa,
     pods: {

@@ -43,6 +43,8 @@ export class DeviceWorld {
   readonly counted: string[] = [];
   capacityChanges = 0;
   sourcesReady = true;
+  /** No kubelet has used the directory of device plugins. */
+  isUnused = true;
   nodes = new NumaNodes([{ id: 0 }, { id: 1 }]);
   /** Called before every file operation; may throw or hang. */
   onFile: (what: string) => Promise<void> = async () => undefined;
@@ -149,6 +151,7 @@ export class DeviceWorld {
       log: silentLogger,
       files,
       directory: '/device-plugins',
+      isUnusedDirectory: async () => this.isUnused,
       dialer: this.plugins,
       nodes: () => this.nodes,
       pods: {

@@ -381,7 +381,11 @@ export class FakeNode {
           watch: () => ({ close: () => undefined }),
           dial: () => Promise.reject(new Error('no sockets in memory')),
           devicePlugins: { dial: () => Promise.reject(new Error('no sockets in memory')) },
-          deviceDirectory: { prepare: async () => undefined, identity: async () => 'socket' },
+          deviceDirectory: {
+            prepare: async () => undefined,
+            isUnused: async () => false,
+            identity: async () => 'socket',
+          },
         },
         probes: this.probes,
         probeResultFile: () => ({

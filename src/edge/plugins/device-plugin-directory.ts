@@ -26,6 +26,16 @@ export const devicePluginDirectory = {
     }
   },
 
+  /** Whether the directory does not exist, or has neither a checkpoint nor a socket, not even of a kubelet that has ended. */
+  async isUnused(directory: string): Promise<boolean> {
+    try {
+      for await (const { name } of await opendir(directory)) if (!name.startsWith('.')) return false;
+      return true;
+    } catch (err) {
+      return isMissing(err);
+    }
+  },
+
   /** Distinguishes a socket from its replacement; undefined if there is none. */
   async identity(path: string): Promise<string | undefined> {
     const inspected = await inspectSocket(path);

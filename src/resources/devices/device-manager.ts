@@ -47,6 +47,8 @@ interface DeviceManagerDeps {
   readonly files: KeptFiles;
   /** Of the sockets of device plugins. */
   readonly directory: string;
+  /** True if no kubelet has used the directory. Resources that were advertised by hand on the Node stay otherwise. */
+  readonly isUnusedDirectory: () => Promise<boolean>;
   readonly dialer: DevicePluginDialer;
   /** Known once the machine was inspected. */
   readonly nodes: () => NumaNodes;
@@ -81,7 +83,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   readonly #checkpoint: KeptCheckpoint<DeviceCheckpoint>;
   readonly #recovery: DeviceRecovery;
   #isStarted = false;
-  #isFirstStart = false;
+  #isNewNode = false;
 
   constructor(deps: DeviceManagerDeps) {
     const { clock, dialer, files, log, metrics, nodes, pods } = deps;
@@ -134,7 +136,8 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const loaded = await this.#checkpoint.load();
-    this.#isFirstStart = loaded.state === undefined && loaded.fault === undefined;
+    this.#isNewNode =
+      loaded.state === undefined && loaded.fault === undefined && (await this.#deps.isUnusedDirectory());
     await this.#recovery.restore(loaded, signal);
     this.#isStarted = true;
     const settled = this.#recovery.settle(loaded.fault, signal).catch(() => undefined);
@@ -216,8 +219,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
 
   /** Whether the node was recreated: extended resources on its Node object are stale until their plugins register. */
   resetExtendedResources(): boolean {
-    // differs from upstream, where any other file in the directory suppresses it.
-    return this.#isFirstStart;
+    return this.#isNewNode;
   }
 
   devicesOf(uid: PodUid, containerName: string): readonly ResourceDevice[] {

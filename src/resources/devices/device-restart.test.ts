@@ -217,6 +217,16 @@ test('a new node gives devices away before its sources are ready', async () => {
   await world.stop();
 });
 
+test('a node whose plugins never registered keeps the extended resources of its Node object', async () => {
+  const world = await newWorld();
+  await world.stop();
+  world.isUnused = false;
+  world.files.clear();
+  await world.boot();
+  expect(world.manager.resetExtendedResources()).toBe(false);
+  await world.stop();
+});
+
 test('a kubelet that lost nothing gives devices away before its sources are ready', async () => {
   const world = await stoppedWorld();
   world.sourcesReady = false;

@@ -195,3 +195,13 @@ test('is unhealthy while it cannot listen, and recovers', async () => {
   servers.push(await serveServices(join(directory, 'p.sock'), [devicePluginService()]));
   expect(await register()).toBe('OK');
 });
+
+test('a directory counts as used once a kubelet has served in it', async () => {
+  const used = join(dir, 'used');
+  expect(await devicePluginDirectory.isUnused(used)).toBe(true);
+  mkdirSync(used);
+  writeFileSync(join(used, '.hidden'), '');
+  expect(await devicePluginDirectory.isUnused(used)).toBe(true);
+  writeFileSync(join(used, 'kubelet.sock'), '');
+  expect(await devicePluginDirectory.isUnused(used)).toBe(false);
+});
