@@ -151,6 +151,9 @@ describeOnRig('device plugin faults', () => {
     await run(manifest('plain'));
     expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect(cluster.pod(hung)?.status?.phase ?? 'Pending').toBe('Pending');
+    expect((await kubelet.secure('/explain')).text).toContain(
+      `the device plugin of ${sampleResource} is allocating devices`,
+    );
     await deletePods(cluster, hung);
     plugin.order({});
     await expectAllFree();

@@ -206,7 +206,14 @@ export function assemble(input: AssembleInput): Kubelet {
   const { bootedAtMs } = readers.edge;
   const node = api && assembleNode(input, { api, stores, cri, pleg, features, bootedAtMs, metrics, events });
   const checks = [...observation.checks, ...leaseChecks(node?.lease), ...exclusive.checks];
-  const activities = [images.manager, volumes.manager, hooks, conditions, ...podCertificates.components];
+  const activities = [
+    exclusive.devices,
+    images.manager,
+    volumes.manager,
+    hooks,
+    conditions,
+    ...podCertificates.components,
+  ];
   const explainer = new PodExplainer({ desired, lifecycles, observed, events, activities, clock });
   const serving = assembleServing(input, { api, ownNode, metrics });
   const stats = assembleStats(input, { readers, stores, cgroups, cri, volumes: volumes.stats, metrics });

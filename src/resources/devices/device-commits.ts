@@ -7,9 +7,11 @@ import type { ContainerAllocateResponse } from '../../api/kubelet/generated/devi
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { DeviceGrants } from '../../api/ports/exclusive-resources.ts';
+import type { PodActivity } from '../../api/ports/pod-activity.ts';
 import { raceAbort } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbortOf } from '../../base/errors.ts';
+import { InFlight } from '../../base/in-flight.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { computeResponseFault } from './allocate-response.ts';
 import { type ConnectedPlugin, endpointStopped, rpcFailed } from './connected-plugin.ts';
@@ -29,7 +31,7 @@ interface Rejection {
 }
 
 interface DeviceCommitsDeps {
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly log: Logger;
   readonly inventory: Pick<DeviceInventory, 'get'>;
   readonly held: HeldDevices;
@@ -42,9 +44,19 @@ interface DeviceCommitsDeps {
 
 export class DeviceCommits {
   readonly #deps: DeviceCommitsDeps;
+  readonly #inFlight = new InFlight<PodActivity>();
 
   constructor(deps: DeviceCommitsDeps) {
     this.#deps = deps;
+  }
+
+  /** The calls to plugins that the pod is waiting for. */
+  activities(uid: PodUid): readonly PodActivity[] {
+    return this.#inFlight.activities(uid);
+  }
+
+  #during<T>(uid: PodUid, what: string, call: () => Promise<T>): Promise<T> {
+    return this.#inFlight.during(uid, { what, sinceMs: this.#deps.clock.now() }, call);
   }
 
   /** Asks the plugins about everything that is only reserved. Undefined if the pod may start. Rejects on abort. */
@@ -124,7 +136,10 @@ export class DeviceCommits {
     const { reservations } = this.#deps;
     const { question } = reservations.planFor(pod, container, current);
     const asks = question !== undefined && plugin.options.preferredAllocation;
-    const preferred = asks ? await plugin.preferredAllocation(question, signal) : [];
+    const what = `the device plugin of ${current.resource} is choosing devices`;
+    const preferred = asks
+      ? await this.#during(current.uid, what, () => plugin.preferredAllocation(question, signal))
+      : [];
     this.#checkCurrent(current);
     // Other pods may have taken devices in the meantime.
     const plan = reservations.planFor(pod, container, current);
@@ -138,9 +153,11 @@ export class DeviceCommits {
   ): Promise<ContainerAllocateResponse> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonic();
-    const response = await plugin
-      .allocate(picked.ids, signal)
-      .finally(() => metrics.allocated(picked.resource, (clock.monotonic() - startMs) / 1000));
+    const what = `the device plugin of ${picked.resource} is allocating devices`;
+    const call = () => plugin.allocate(picked.ids, signal);
+    const response = await this.#during(picked.uid, what, call).finally(() =>
+      metrics.allocated(picked.resource, (clock.monotonic() - startMs) / 1000),
+    );
     this.#checkCurrent(picked);
     const fault = computeResponseFault(response);
     if (fault !== undefined)
@@ -176,6 +193,7 @@ export class DeviceCommits {
       );
     const plugin = plugins.serving(resource);
     if (plugin === undefined) throw rpcFailed('PreStartContainer', endpointStopped(last.socket), signal);
-    await plugin.preStart(current.ids, signal);
+    const what = `the device plugin of ${resource} is preparing devices`;
+    await this.#during(uid, what, () => plugin.preStart(current.ids, signal));
   }
 }

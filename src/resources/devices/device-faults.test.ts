@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type FakeDevicePlugin, hang, healthy, unhealthy } from '../../../test/fakes/fake-device-plugins.ts';
 import { DeviceWorld, gpu, requesting, wanting } from '../../../test/simulate/device-world.ts';
 import { ContainerAllocateResponse } from '../../api/kubelet/generated/deviceplugin/v1beta1/api.ts';
-import { podUid } from '../../api/pod/pod-ref.ts';
+import { asPodUid, podUid } from '../../api/pod/pod-ref.ts';
 import { realClock } from '../../base/clock.ts';
 
 const signal = new AbortController().signal;
@@ -83,7 +83,10 @@ test('a plugin that hangs delays only the pods that use it, and not indefinitely
   world.plugins.add('b.sock', healthy('x'));
   await world.register('b.sock', 'example.com/nic');
   expect(await world.admit(wanting('two', 1, {}, 'example.com/nic'))).toBeUndefined();
+  const activities = () => world.manager.activities(asPodUid('uid-one'));
+  expect(activities().map(({ what }) => what)).toEqual([`the device plugin of ${gpu} is allocating devices`]);
   await world.clock.advance(120_000);
+  expect(activities()).toEqual([]);
   expect(await stuck).toBe(
     'Allocate failed due to Allocate of device plugin a.sock did not finish within 120000 ms, which is unexpected',
   );

@@ -187,6 +187,11 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     return this.#commits.commit(pod, signal);
   }
 
+  /** The calls to plugins that the pod is waiting for, for /explain. */
+  activities(uid: PodUid): ReturnType<DeviceCommits['activities']> {
+    return this.#commits.activities(uid);
+  }
+
   /** What the container gets of its devices. Called before every creation of the container. */
   grants(pod: Pod, container: Container, signal: AbortSignal): Promise<DeviceGrants> {
     return this.#commits.grants(pod, container, signal);
