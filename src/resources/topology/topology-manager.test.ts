@@ -233,6 +233,20 @@ test('a pod that is rejected while it runs keeps its resources until its contain
   stop();
 });
 
+for (const [policy, scope] of [
+  ['restricted', 'pod'],
+  ['single-numa-node', 'container'],
+] as const)
+  test(`${policy}: a pod that runs keeps its resources on different nodes, after a change of the policy`, () => {
+    const world = new World();
+    world.observed.set(uid, upPod);
+    world.podHints = (provider) => hints([onNode(provider === 'x' ? 0 : 1)]);
+    world.containerHints = world.podHints;
+    expect(world.manager(policy, scope).admit(pod)).toBeUndefined();
+    expect(world.calls.filter((call) => call.includes('releases'))).toEqual([]);
+    expect(world.counts()).not.toContain('errors_total 1');
+  });
+
 test('observes whole milliseconds', () => {
   const world = new World();
   const metrics = new TopologyMetrics(world.registry, { monotonic: () => (at += 1.9) });

@@ -168,6 +168,15 @@ export class TopologyManager {
     }
     if (admit) return hint;
     this.#countAlignment('notAligned');
+    // differs from upstream, which stops a pod that runs if the policy has changed: its containers keep what they have.
+    if (!isDown(this.#deps.observed.get(podUid(pod)))) {
+      this.#log.warn('Kept a running pod although its resources are not aligned', {
+        pod: podRef(pod),
+        container,
+        policy: policy.name,
+      });
+      return hint;
+    }
     throw new KubeletError(
       'conflict',
       'TopologyAffinityError',
