@@ -308,6 +308,35 @@ test('releases the resources of a pod when it has terminated, not before', async
   stop();
 });
 
+test('releases the resources of a pod that its source has added again, once its worker has forgotten it', async () => {
+  const world = new World();
+  world.observed.set(uid, upPod);
+  const manager = world.manager('none', 'container', ['x']);
+  const { changed, desired, lifecycles, stop } = await follow(world, manager);
+  desired.add(uid);
+  lifecycles.set(uid, { state: 'terminating' } as PodLifecycle);
+  changed.lifecycles.push(uid);
+  world.observed.set(uid, downPod);
+  changed.observed.push(uid);
+  expect(world.calls).toEqual([]);
+  lifecycles.delete(uid);
+  changed.lifecycles.push(uid);
+  expect(world.calls).toEqual(['x releases uid-p']);
+  stop();
+});
+
+test('releases what a pod of an earlier process holds although the runtime keeps its exited containers', async () => {
+  const world = new World();
+  world.held.add(uid);
+  world.observed.set(uid, downPod);
+  const { changed, state, stop } = await follow(world, world.manager('none', 'container', ['x']));
+  state.ready = true;
+  state.answered = true;
+  changed.answered.push();
+  expect(world.calls).toEqual(['x releases uid-p']);
+  stop();
+});
+
 test('releases what pods of an earlier process hold once no source and no runtime can have them', async () => {
   const world = new World();
   const [wanted, running, gone] = ['wanted', 'running', 'gone'].map(asPodUid) as [PodUid, PodUid, PodUid];
