@@ -96,9 +96,11 @@ describe('the policy static', () => {
     await rig.clock.settle();
     rig.admit('a', '2');
     let isSettled = false;
-    const settled = rig.manager.settled().then(() => {
+    const settle = async (): Promise<void> => {
+      await rig.manager.settled();
       isSettled = true;
-    });
+    };
+    const settled = settle();
     await rig.clock.settle();
     answers.shift()?.();
     await rig.clock.settle();
