@@ -1,6 +1,7 @@
 // What pods have for themselves: devices, CPUs, memory of NUMA nodes, and the topology manager that aligns them.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import { latestContainer } from '../api/pod/observed.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { Component } from '../base/component.ts';
@@ -41,6 +42,8 @@ interface ExclusiveRooms {
   readonly budget: NodeBudget;
   readonly metrics: KubeletMetrics;
   readonly events: EventSink;
+  /** False until the runtime has reported whether it has the pod. */
+  readonly isInspected: (uid: PodUid) => boolean;
 }
 
 interface ExclusiveRoom {
@@ -126,7 +129,7 @@ interface AssembledDevices extends Pick<ExclusiveRoom, 'devices' | 'plugins'> {
 
 function assembleDevices(
   { clock, edges, flags, log }: ExclusiveInput,
-  { active, events, metrics, stores }: ExclusiveRooms,
+  { active, events, isInspected, metrics, stores }: ExclusiveRooms,
   { numa, running }: DeviceParts,
 ): AssembledDevices {
   const { desired, observed } = stores;
@@ -141,6 +144,7 @@ function assembleDevices(
       sourcesReady: () => desired.sourcesReady(),
       isActive: (uid) => active.has(uid),
       isRunning: (uid, name) => latestContainer(observed.get(uid), name)?.state === 'running',
+      isInspected,
     },
     runningContainers: (signal) => running.list(signal),
     events,

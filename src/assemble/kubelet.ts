@@ -78,7 +78,16 @@ export function assemble(input: AssembleInput): Kubelet {
   const events = assembleEvents(input, { api, ownNode });
   const { objects, components: objectLoops } = assembleObjects(input, { api, stores });
   const podCertificates = assemblePodCertificates(input, { api, stores, objects, events, metrics });
-  const exclusive = assembleExclusive(input, { stores, active, cri, cgroups, budget, metrics, events });
+  const exclusive = assembleExclusive(input, {
+    stores,
+    active,
+    cri,
+    cgroups,
+    budget,
+    metrics,
+    events,
+    isInspected: (uid) => pleg.isInspected(uid),
+  });
   const resources = assembleResources(input, {
     cgroups,
     active,

@@ -45,6 +45,10 @@ export class DeviceWorld {
   sourcesReady = true;
   /** No kubelet has used the directory of device plugins. */
   isUnused = true;
+  /** Whether the runtime has been inspected since the start. */
+  isInspected = true;
+  /** Called when the running containers are listed; may throw. */
+  onList: () => void = () => undefined;
   nodes = new NumaNodes([{ id: 0 }, { id: 1 }]);
   /** Called before every file operation; may throw or hang. */
   onFile: (what: string) => Promise<void> = async () => undefined;
@@ -158,13 +162,16 @@ export class DeviceWorld {
         all: () => this.pods.values(),
         sourcesReady: () => this.sourcesReady,
         isActive: (uid) => this.pods.has(uid),
-        isRunning: (uid, name) => this.running.has(`${uid} ${name}`),
+        isRunning: (uid, name) => this.isInspected && this.running.has(`${uid} ${name}`),
+        isInspected: () => this.isInspected,
       },
-      runningContainers: async () =>
-        [...this.running].map(([key, annotations]) => {
+      runningContainers: async () => {
+        this.onList();
+        return [...this.running].map(([key, annotations]) => {
           const [uid = '', name = ''] = key.split(' ');
           return { uid: asPodUid(uid), container: name, annotations };
-        }),
+        });
+      },
       events: { node: ({ message, reason, type }) => void this.events.push(`${type} ${reason}: ${message}`) },
       metrics: {
         registered: (resource) => void this.counted.push(`registered ${resource}`),

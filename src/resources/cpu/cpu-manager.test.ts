@@ -87,6 +87,29 @@ describe('the policy static', () => {
     await rig.stop();
   });
 
+  test('settles only when an update with outdated CPUs was followed by another one', async () => {
+    const rig = new CpuManagerRig();
+    const answers: (() => void)[] = [];
+    rig.update = () => new Promise<void>((resolve) => void answers.push(resolve));
+    rig.run('shared', 'c');
+    await rig.start();
+    await rig.clock.settle();
+    rig.admit('a', '2');
+    let isSettled = false;
+    const settle = async (): Promise<void> => {
+      await rig.manager.settled();
+      isSettled = true;
+    };
+    const settled = settle();
+    await rig.clock.settle();
+    answers.shift()?.();
+    await rig.clock.settle();
+    expect([rig.updates, isSettled]).toEqual([['shared/c-1 0-7', 'shared/c-1 0,2-4,6-7'], false]);
+    answers.shift()?.();
+    await settled;
+    await rig.stop();
+  });
+
   test('rejects a pod that does not fit, unless it already runs', async () => {
     const rig = new CpuManagerRig();
     await rig.start();

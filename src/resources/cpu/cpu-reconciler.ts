@@ -152,6 +152,7 @@ export class CpuReconciler {
 
   async #update(id: ContainerId, signal: AbortSignal): Promise<void> {
     const due = this.#due.get(id);
+    let isCurrent = true;
     try {
       if (due === undefined) return;
       const { clock, cri, wanted } = this.#deps;
@@ -163,11 +164,14 @@ export class CpuReconciler {
       );
       this.#applied.set(id, cpusetCpus);
       this.#failing.delete(id);
+      // If its CPUs changed during the update, the container has not left the CPUs that others own by now.
+      isCurrent = wanted(due.uid, due.container) === cpusetCpus;
     } catch (err) {
       // The container has exited since it was observed.
       if (!isKind(err, 'not-found')) throw err;
     } finally {
-      this.#tried(id);
+      if (isCurrent) this.#tried(id);
+      else this.#updates.add(id);
     }
   }
 

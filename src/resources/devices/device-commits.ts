@@ -62,10 +62,12 @@ export class DeviceCommits {
   /** Asks the plugins about everything that is only reserved. Undefined if the pod may start. Rejects on abort. */
   async commit(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
     try {
+      let isNew = false;
       for (const container of initAndRegularContainers(pod))
         for (const [resource] of containerDeviceRequests(pod, container))
-          await this.#commitOne(pod, container, resource, { signal, isCreating: false });
-      await this.#saved(podUid(pod), signal);
+          if (await this.#commitOne(pod, container, resource, { signal, isCreating: false })) isNew = true;
+      // A pod that keeps what it has is not rejected because the disk is full.
+      if (isNew) await this.#saved(podUid(pod), signal);
       return undefined;
     } catch (err) {
       if (isAbortOf(err, signal)) throw err;
@@ -104,18 +106,19 @@ export class DeviceCommits {
     return { ...grants, annotations: new Map([...grants.annotations, [devicesAnnotation, annotation]]) };
   }
 
+  /** Returns whether the plugin was called. */
   async #commitOne(
     pod: Pod,
     container: Container,
     resource: string,
     { isCreating, signal }: { readonly isCreating: boolean; readonly signal: AbortSignal },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { checkpoint, held, plugins } = this.#deps;
     const key = { uid: podUid(pod), container: container.name, resource };
     const current = held.get(key);
-    if (current === undefined) return;
+    if (current === undefined) return false;
     // A record that has the devices only is completed before the container is created again.
-    if (current.response !== undefined && (!current.isStale || !isCreating)) return;
+    if (current.response !== undefined && (!current.isStale || !isCreating)) return false;
     const plugin = plugins.serving(resource);
     if (plugin === undefined) throw endpointStopped(plugins.last(resource)?.socket ?? resource);
     const picked = current.isStale
@@ -124,6 +127,7 @@ export class DeviceCommits {
     const response = await this.#allocate(picked, plugin, signal);
     held.put(answered(picked, response));
     checkpoint.save();
+    return true;
   }
 
   /** Exchanges reserved devices for those that the plugin prefers, as far as they are free. */

@@ -213,6 +213,22 @@ test('a flood of lists is coalesced: few take effect, the last one does', async 
   await world.stop();
 });
 
+test('a device that changes its health all the time does not change the node all the time', async () => {
+  const { plugin, world } = await worldWith('a');
+  const before = world.capacityChanges;
+  for (let second = 0; second < 60; second += 1) {
+    plugin.send(second % 2 === 0 ? { ...healthy('a'), healthy: false } : healthy('a'));
+    await world.clock.advance(1_000);
+  }
+  expect(world.capacityChanges - before).toBeLessThanOrEqual(16);
+  const during = world.capacityChanges;
+  // The last change is announced in any case.
+  plugin.send({ ...healthy('a'), healthy: false });
+  await world.clock.advance(20_000);
+  expect(world.capacityChanges).toBe(during + 1);
+  await world.stop();
+});
+
 test('the same list again changes and writes nothing', async () => {
   const { plugin, world } = await worldWith('a');
   await world.clock.advance(100);

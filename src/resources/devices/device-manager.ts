@@ -20,6 +20,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { KeptCheckpoint, type KeptFiles } from '../checkpoint/kept-checkpoint.ts';
 import type { HintProvider, ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
 import type { NumaNodes } from '../topology/numa-nodes.ts';
+import { CapacityChanges } from './capacity-changes.ts';
 import {
   type DeviceCheckpoint,
   decodeDeviceCheckpoint,
@@ -74,6 +75,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   readonly wake = new Channel<PodUid>();
   readonly #deps: DeviceManagerDeps;
   readonly #held = new HeldDevices();
+  readonly #capacityChanges: CapacityChanges;
   readonly #inventory: DeviceInventory;
   readonly #records: DeviceRecords;
   readonly #plugins: PluginConnections;
@@ -89,6 +91,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     const { clock, dialer, files, log, metrics, nodes, pods } = deps;
     const held = this.#held;
     this.#deps = deps;
+    this.#capacityChanges = new CapacityChanges(clock, this.capacityChanged);
     this.#checkpoint = new KeptCheckpoint({
       files,
       clock,
@@ -261,12 +264,13 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
 
   #capacityChanged(): void {
     this.#checkpoint.save();
-    this.capacityChanged.push();
+    this.#capacityChanges.announce();
   }
 
   async #stop(): Promise<void> {
     this.#plugins.stop();
     this.#inventory.stop();
+    this.#capacityChanges.stop();
     this.#waits.stop();
     await this.#checkpoint.saved().catch(() => undefined);
     await this.#checkpoint.flush();

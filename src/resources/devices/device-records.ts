@@ -17,6 +17,8 @@ export interface PodsView {
   isActive(uid: PodUid): boolean;
   /** Whether a container of this name was running when the pod was last inspected. */
   isRunning(uid: PodUid, containerName: string): boolean;
+  /** False until the runtime has reported whether it has the pod. */
+  isInspected(uid: PodUid): boolean;
 }
 
 export class DeviceRecords {
@@ -44,13 +46,20 @@ export class DeviceRecords {
     return !this.#pods.sourcesReady() || this.unrecorded().some((each) => each.resource === resource);
   }
 
-  /** The containers that run, request devices and have no record of them. */
+  /** Whether the runtime has reported every pod of every source. */
+  get areKnown(): boolean {
+    return (
+      this.#pods.sourcesReady() && [...this.#pods.all()].every((pod) => this.#pods.isInspected(podUid(pod)))
+    );
+  }
+
+  /** The containers that run, or may run, request devices and have no record of them. */
   unrecorded(): readonly { readonly pod: string; readonly resource: string }[] {
     if (this.#isComplete) return [];
     const found = [...this.#pods.all()].flatMap((pod) => {
       const uid = podUid(pod);
       return initAndRegularContainers(pod)
-        .filter(({ name }) => this.#pods.isRunning(uid, name))
+        .filter(({ name }) => !this.#pods.isInspected(uid) || this.#pods.isRunning(uid, name))
         .flatMap((container) =>
           containerDeviceRequests(pod, container)
             .filter(
@@ -59,7 +68,7 @@ export class DeviceRecords {
             .map(([resource]) => ({ pod: podRef(pod), resource })),
         );
     });
-    if (found.length === 0 && this.#pods.sourcesReady()) this.#isComplete = true;
+    if (found.length === 0 && this.areKnown) this.#isComplete = true;
     return found;
   }
 }

@@ -9,7 +9,7 @@ import type { CheckpointFault, LoadedCheckpoint } from '../checkpoint/kept-check
 import { devicesAnnotation, parseDevicesAnnotation } from './device-annotation.ts';
 import { type DeviceCheckpoint, withoutNumaNode } from './device-checkpoint.ts';
 import type { DeviceInventory } from './device-inventory.ts';
-import type { DeviceRecords, PodsView } from './device-records.ts';
+import type { DeviceRecords } from './device-records.ts';
 import type { DeviceWaits } from './device-waits.ts';
 import { type HeldDevices, restored } from './held-devices.ts';
 
@@ -29,7 +29,6 @@ interface DeviceRecoveryDeps {
   readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Logger;
   readonly events: Pick<EventSink, 'node'>;
-  readonly pods: Pick<PodsView, 'sourcesReady'>;
   readonly runningContainers: (signal: AbortSignal) => Promise<readonly RunningContainer[]>;
   readonly held: HeldDevices;
   readonly inventory: DeviceInventory;
@@ -78,12 +77,12 @@ export class DeviceRecovery {
 
   /** Once every pod is known: reports a damaged checkpoint, by one event that also names the pods with unknown devices. */
   async settle(fault: CheckpointFault | undefined, signal: AbortSignal): Promise<void> {
-    const { clock, events, log, pods } = this.#deps;
+    const { clock, events, log, records, waits } = this.#deps;
     if (fault !== undefined) log.error('Checkpoint of the device manager is damaged', { ...fault });
-    if (fault === undefined && this.#deps.records.isComplete) return;
-    while (!pods.sourcesReady()) await clock.sleep(recheckMs, signal);
-    this.#deps.waits.announceAll();
-    const unknown = this.#deps.records.unrecorded().map(({ pod }) => pod);
+    if (fault === undefined && records.isComplete) return;
+    while (!records.areKnown) await clock.sleep(recheckMs, signal);
+    waits.announceAll();
+    const unknown = records.unrecorded().map(({ pod }) => pod);
     if (fault !== undefined)
       events.node({ type: 'Warning', reason: 'ManagerStateRecovered', message: faultText(fault, unknown) });
   }

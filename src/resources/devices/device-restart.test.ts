@@ -206,6 +206,42 @@ test('while a running pod may use unknown devices, no other pod gets any of that
   await world.stop();
 });
 
+test('pods that the runtime has not reported yet may use unknown devices', async () => {
+  const world = await stoppedWorld();
+  world.files.clear();
+  world.isInspected = false;
+  world.onList = () => {
+    throw new Error('the runtime is down');
+  };
+  world.pods.set(podUid(podNamed('one')), podNamed('one'));
+  await world.boot();
+  await world.register('a.sock');
+  await world.clock.advance(5_000);
+  const two = wanting('two', 1);
+  world.pods.set(podUid(two), two);
+  expect(world.manager.waitingFor(two)?.message).toContain('it is unknown which devices');
+  world.isInspected = true;
+  await world.clock.advance(5_000);
+  // The pod runs, and which devices it uses was lost.
+  expect(world.manager.waitingFor(two)?.message).toContain('it is unknown which devices');
+  world.release(podNamed('one'));
+  expect(world.manager.waitingFor(two)).toBeUndefined();
+  await world.stop();
+});
+
+test('a pod that runs is not rejected because the checkpoint cannot be written', async () => {
+  const world = await stoppedWorld();
+  await world.boot();
+  world.onFile = () => Promise.reject(new Error('no space left on device'));
+  await world.register('a.sock');
+  world.release(wanting('ended', 1));
+  await world.clock.advance(1_000);
+  expect(await world.admit(podNamed('one'))).toBeUndefined();
+  const message = 'failed to write checkpoint file "kubelet_internal_checkpoint": no space left on device';
+  expect(await world.admit(wanting('two', 1))).toContain(message);
+  await world.stop();
+});
+
 test('a new node gives devices away before its sources are ready', async () => {
   const world = await newWorld();
   world.sourcesReady = false;

@@ -44,7 +44,15 @@ export function hasPodEnded(uid: PodUid, { desired, lifecycles, observed, pleg }
         desired.sourcesReady() &&
         pleg.isInspected(uid) &&
         desired.get(uid) === undefined &&
-        observed.get(uid) === undefined
+        isDown(observed.get(uid))
       );
   }
+}
+
+/** After a change of its lifecycle: its worker has forgotten the pod. A source may have added it again, as a new pod. */
+export function wasPodForgotten(
+  uid: PodUid,
+  { lifecycles, observed }: Pick<PodEndViews, 'lifecycles' | 'observed'>,
+): boolean {
+  return lifecycles.get(uid) === undefined && isDown(observed.get(uid));
 }

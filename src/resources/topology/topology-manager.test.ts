@@ -233,6 +233,20 @@ test('a pod that is rejected while it runs keeps its resources until its contain
   stop();
 });
 
+for (const [policy, scope] of [
+  ['restricted', 'pod'],
+  ['single-numa-node', 'container'],
+] as const)
+  test(`${policy}: a pod that runs keeps its resources on different nodes, after a change of the policy`, () => {
+    const world = new World();
+    world.observed.set(uid, upPod);
+    world.podHints = (provider) => hints([onNode(provider === 'x' ? 0 : 1)]);
+    world.containerHints = world.podHints;
+    expect(world.manager(policy, scope).admit(pod)).toBeUndefined();
+    expect(world.calls.filter((call) => call.includes('releases'))).toEqual([]);
+    expect(world.counts()).not.toContain('errors_total 1');
+  });
+
 test('observes whole milliseconds', () => {
   const world = new World();
   const metrics = new TopologyMetrics(world.registry, { monotonic: () => (at += 1.9) });
@@ -291,6 +305,35 @@ test('releases the resources of a pod when it has terminated, not before', async
     changed.lifecycles.push(uid);
     expect(world.calls).toEqual(state === 'terminated' ? ['x releases uid-p'] : []);
   }
+  stop();
+});
+
+test('releases the resources of a pod that its source has added again, once its worker has forgotten it', async () => {
+  const world = new World();
+  world.observed.set(uid, upPod);
+  const manager = world.manager('none', 'container', ['x']);
+  const { changed, desired, lifecycles, stop } = await follow(world, manager);
+  desired.add(uid);
+  lifecycles.set(uid, { state: 'terminating' } as PodLifecycle);
+  changed.lifecycles.push(uid);
+  world.observed.set(uid, downPod);
+  changed.observed.push(uid);
+  expect(world.calls).toEqual([]);
+  lifecycles.delete(uid);
+  changed.lifecycles.push(uid);
+  expect(world.calls).toEqual(['x releases uid-p']);
+  stop();
+});
+
+test('releases what a pod of an earlier process holds although the runtime keeps its exited containers', async () => {
+  const world = new World();
+  world.held.add(uid);
+  world.observed.set(uid, downPod);
+  const { changed, state, stop } = await follow(world, world.manager('none', 'container', ['x']));
+  state.ready = true;
+  state.answered = true;
+  changed.answered.push();
+  expect(world.calls).toEqual(['x releases uid-p']);
   stop();
 });
 

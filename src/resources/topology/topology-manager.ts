@@ -18,7 +18,7 @@ import {
 } from './hint-provider.ts';
 import { computeMergedHint, unalignedHint } from './merge-hints.ts';
 import type { NumaNodes } from './numa-nodes.ts';
-import { hasPodEnded, type PodEndViews } from './pod-end.ts';
+import { hasPodEnded, type PodEndViews, wasPodForgotten } from './pod-end.ts';
 import type { TopologyMetrics } from './topology-metrics.ts';
 import type { TopologyPolicy } from './topology-policy.ts';
 
@@ -85,7 +85,7 @@ export class TopologyManager {
     return {
       name: 'topology-manager',
       wakes: [
-        on(lifecycles.changed, check),
+        on(lifecycles.changed, (uid) => (wasPodForgotten(uid, views) ? this.release(uid) : check(uid))),
         on(observed.changed, check),
         on(desired.changed, check),
         on(desired.ready, sweep),
@@ -168,6 +168,15 @@ export class TopologyManager {
     }
     if (admit) return hint;
     this.#countAlignment('notAligned');
+    // differs from upstream, which stops a pod that runs if the policy has changed: its containers keep what they have.
+    if (!isDown(this.#deps.observed.get(podUid(pod)))) {
+      this.#log.warn('Kept a running pod although its resources are not aligned', {
+        pod: podRef(pod),
+        container,
+        policy: policy.name,
+      });
+      return hint;
+    }
     throw new KubeletError(
       'conflict',
       'TopologyAffinityError',
