@@ -180,11 +180,6 @@ export class HeldDevices {
     });
   }
 
-  /** The number of devices that are held, by resource. */
-  counts(): ReadonlyMap<string, number> {
-    return new Map([...this.#holders].map(([resource, devices]) => [resource, devices.size]));
-  }
-
   /** Whether any container holds devices of the resource. */
   has(resource: string): boolean {
     return this.#holders.has(resource);

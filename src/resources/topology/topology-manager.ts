@@ -1,6 +1,6 @@
 // Allocates the resources of a pod's containers from every hint provider at admission, on the NUMA nodes that suit all of them,
 // and releases them when the pod has ended. Upstream: pkg/kubelet/cm/topologymanager (scopes and manager).
-// Owns the hints by which containers were allocated, in memory only: after a restart the pods are admitted again.
+// Holds no state: after a restart the pods are admitted again.
 // Invariant: a rejected or ended pod holds nothing, and a pod of which a container runs keeps what it holds.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
@@ -41,7 +41,6 @@ interface TopologyManagerDeps {
 export class TopologyManager {
   readonly #deps: TopologyManagerDeps;
   readonly #log: Logger;
-  readonly #hints = new Map<PodUid, Map<string, TopologyHint>>();
 
   constructor(deps: TopologyManagerDeps) {
     this.#deps = deps;
@@ -64,14 +63,8 @@ export class TopologyManager {
     });
   }
 
-  /** The hint by which the container was allocated. */
-  hintOf(uid: PodUid, container: string): TopologyHint {
-    return this.#hints.get(uid)?.get(container) ?? unalignedHint;
-  }
-
   /** Frees what the pod holds, if anything. */
   release(uid: PodUid): void {
-    this.#hints.delete(uid);
     for (const provider of this.#deps.providers) provider.release(uid);
   }
 
@@ -146,9 +139,6 @@ export class TopologyManager {
   }
 
   #allocateContainer(pod: Pod, container: Container, hint: TopologyHint): void {
-    const uid = podUid(pod);
-    const hints = this.#hints.get(uid) ?? new Map<string, TopologyHint>();
-    this.#hints.set(uid, hints.set(container.name, hint));
     for (const provider of this.#deps.providers) provider.allocate(pod, container, hint);
   }
 
