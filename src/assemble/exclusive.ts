@@ -137,6 +137,7 @@ function assembleDevices(
     files: edges.stateFiles,
     directory: flags.devicePluginDir,
     isUnusedDirectory: () => edges.plugins.deviceDirectory.isUnused(flags.devicePluginDir),
+    isAdvertised: (resource) => stores.ownNode.get()?.status?.capacity?.[resource] !== undefined,
     dialer: edges.plugins.devicePlugins,
     nodes: () => numa,
     pods: {

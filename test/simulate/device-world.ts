@@ -45,6 +45,8 @@ export class DeviceWorld {
   sourcesReady = true;
   /** No kubelet has used the directory of device plugins. */
   isUnused = true;
+  /** The extended resources of the Node object. */
+  readonly advertised = new Set<string>();
   /** Whether the runtime has been inspected since the start. */
   isInspected = true;
   /** Called when the running containers are listed; may throw. */
@@ -156,6 +158,7 @@ export class DeviceWorld {
       files,
       directory: '/device-plugins',
       isUnusedDirectory: async () => this.isUnused,
+      isAdvertised: (resource) => this.advertised.has(resource),
       dialer: this.plugins,
       nodes: () => this.nodes,
       pods: {

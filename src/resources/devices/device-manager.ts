@@ -50,6 +50,8 @@ interface DeviceManagerDeps {
   readonly directory: string;
   /** True if no kubelet has used the directory. Resources that were advertised by hand on the Node stay otherwise. */
   readonly isUnusedDirectory: () => Promise<boolean>;
+  /** Whether the Node object has this extended resource. */
+  readonly isAdvertised: (resource: string) => boolean;
   readonly dialer: DevicePluginDialer;
   /** Known once the machine was inspected. */
   readonly nodes: () => NumaNodes;
@@ -86,6 +88,8 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
   readonly #recovery: DeviceRecovery;
   #isStarted = false;
   #isNewNode = false;
+  /** Nothing is left of a damaged checkpoint, not even which resources were device plugins'. */
+  #isForgotten = false;
 
   constructor(deps: DeviceManagerDeps) {
     const { clock, dialer, files, log, metrics, nodes, pods } = deps;
@@ -141,6 +145,7 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
     const loaded = await this.#checkpoint.load();
     this.#isNewNode =
       loaded.state === undefined && loaded.fault === undefined && (await this.#deps.isUnusedDirectory());
+    this.#isForgotten = loaded.state === undefined && loaded.fault !== undefined;
     await this.#recovery.restore(loaded, signal);
     this.#isStarted = true;
     const settled = this.#recovery.settle(loaded.fault, signal).catch(() => undefined);
@@ -208,12 +213,17 @@ export class DeviceManager implements Component, HintProvider, DevicePluginRegis
       nowMs: clock.monotonic(),
       held: this.#held,
       inventory: this.#inventory,
-      isKnown: (resource) => this.isDeviceResource(resource),
+      isKnown: (resource) => this.isDeviceResource(resource) || this.#mayBeForgotten(resource),
       isConnected: (resource) => this.#plugins.serving(resource) !== undefined,
       isRunning: (name) => pods.isRunning(podUid(pod), name),
       isWithheld: (resource) => this.#records.isWithheld(resource),
     });
     return this.#waits.check(podUid(pod), missing);
+  }
+
+  /** Whether the Node has the resource from a device plugin that the kubelet no longer knows of. It may have been advertised by hand. */
+  #mayBeForgotten(resource: string): boolean {
+    return this.#isForgotten && this.#deps.isAdvertised(resource);
   }
 
   /** Whether a device plugin has advertised this resource, or a container has devices of it. */

@@ -253,6 +253,22 @@ test('a new node gives devices away before its sources are ready', async () => {
   await world.stop();
 });
 
+test('after a damaged checkpoint a pod waits for the plugin of every resource that the Node has', async () => {
+  const world = await newWorld();
+  await world.stop();
+  for (const path of [...world.files.keys()]) world.files.set(path, 'x');
+  world.advertised.add(gpu);
+  await world.boot();
+  const pod = wanting('one', 1);
+  expect(world.manager.waitingFor(wanting('other', 1, {}, 'example.com/by-hand'))).toBeUndefined();
+  expect(world.manager.waitingFor(pod)?.message).toBe(
+    `device plugin of resource "${gpu}" has not registered yet`,
+  );
+  await world.clock.advance(120_000);
+  expect(world.manager.waitingFor(pod)).toBeUndefined();
+  await world.stop();
+});
+
 test('a node whose plugins never registered keeps the extended resources of its Node object', async () => {
   const world = await newWorld();
   await world.stop();
