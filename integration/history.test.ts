@@ -59,7 +59,7 @@ describeOnRig('history of ends', () => {
       'fails',
       manifest('fails', {
         ...never,
-        containers: [container('main', 'seq 1 30; echo to stderr >&2; exit 3')],
+        containers: [container('main', 'seq 1 30; sleep 0.2; echo to stderr >&2; exit 3')],
       }),
     );
     kubelet.writeManifest(

@@ -179,7 +179,7 @@ describeOnRig('kubelet restart', () => {
     const before = await untilRunning(kubelet, 'edited');
     await kubelet.kill9();
     kubelet.writeManifest('edited', manifest('edited', { metadata: { labels: { app: 'b' } } }));
-    const watch = watchRunningUids(rig, kubelet, 'edited');
+    const watch = await watchRunningUids(rig, kubelet, 'edited');
     await kubelet.start();
     const after = await untilRunning(kubelet, 'edited');
     const seen = await watch.stop();

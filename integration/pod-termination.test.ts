@@ -48,7 +48,7 @@ describeOnRig('pod termination', () => {
   test('an edited manifest replaces the pod: the old one ends before the new one starts', async () => {
     const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', ignoresTerm)] };
     const before = await own.start('edited', manifest('edited', slow));
-    const watch = watchRunningUids(rig, kubelet, 'edited');
+    const watch = await watchRunningUids(rig, kubelet, 'edited');
     own.write(
       'edited',
       manifest('edited', {

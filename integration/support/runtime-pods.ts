@@ -106,21 +106,26 @@ export async function killTask(rig: Rig, id: string): Promise<void> {
 }
 
 /** Polls which UIDs of this name have a running container; stop() returns all observed sets. */
-export function watchRunningUids(
+export async function watchRunningUids(
   rig: Rig,
   kubelet: Kubelet,
   name: string,
-): { stop(): Promise<readonly string[]> } {
+): Promise<{ stop(): Promise<readonly string[]> }> {
   const seen = new Set<string>();
   const stop = new AbortController();
+  const look = async (): Promise<void> => {
+    const { containers } = await runtimePod(rig, kubelet, name);
+    const uids = new Set(containers.filter(({ state }) => state === 'running').map(({ uid }) => uid));
+    seen.add([...uids].sort().join('+'));
+  };
   const loop = async (): Promise<void> => {
     while (!stop.signal.aborted) {
-      const { containers } = await runtimePod(rig, kubelet, name);
-      const uids = new Set(containers.filter(({ state }) => state === 'running').map(({ uid }) => uid));
-      seen.add([...uids].sort().join('+'));
       await sleep(10);
+      await look();
     }
   };
+  // What runs now is seen in any case, however slow the machine is.
+  await look();
   const ended = loop();
   return {
     async stop() {
