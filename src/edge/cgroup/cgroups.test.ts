@@ -209,7 +209,9 @@ describe('version 1', () => {
     'begin writes a default of the kernel only where the cgroup exists: the hierarchy %s',
     async (_, left, failure, created) => {
       for (const controller of all) {
-        const name = left.some((each) => each === controller) ? 'kubepods/burstable/podu' : 'kubepods/burstable';
+        const name = left.some((each) => each === controller)
+          ? 'kubepods/burstable/podu'
+          : 'kubepods/burstable';
         await mkdir(join(dir, controller, name), { recursive: true });
       }
       // The directories of this test lack the kernel's files, so the first write fails.
