@@ -11,7 +11,7 @@ import { type Rig, startRig } from '../rig/rig.ts';
 type Call = (request: unknown, options?: CallOptions) => unknown;
 type Message = Readonly<Record<string, unknown>>;
 
-class StallingCri {
+export class StallingCri {
   /** Injects faults. */
   readonly faults = new Faults({
     goDown: () => undefined,

@@ -76,13 +76,20 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
     },
     create,
     begin: async (path, settings) => {
-      const files = filesOfV1(settings, pageSizes).filter((file) => !isKernelDefault(file));
-      const hierarchies = [...new Set(files.flatMap(({ controller }) => mountPoints.get(controller) ?? []))];
+      const all = filesOfV1(settings, pageSizes);
+      const files = all.filter((file) => !isKernelDefault(file));
+      const rootsOf = (list: readonly V1File[]): ReadonlySet<string> =>
+        new Set(list.flatMap(({ controller }) => mountPoints.get(controller) ?? []));
+      const hierarchies = rootsOf(files);
+      // A cgroup that an earlier kubelet left may have other values than the kernel's defaults.
+      const unwritten = [...rootsOf(all)].filter((root) => !hierarchies.has(root));
+      const isLeft = await Promise.all(unwritten.map((root) => isDirectory(join(root, path))));
       // A cpuset with CPUs needs memory nodes as well.
-      const isSimple = !files.some(({ controller }) => controller === 'cpuset');
-      const created = isSimple ? await createIn(path, hierarchies) : new Set<string>();
-      if (hierarchies.length > 0 && created.size === hierarchies.length)
-        await applySettings(path, settings, created);
+      const isSimple = !files.some(({ controller }) => controller === 'cpuset') && !isLeft.includes(true);
+      const created = isSimple ? await createIn(path, [...hierarchies]) : new Set<string>();
+      if (hierarchies.size > 0 && created.size === hierarchies.size)
+        // Where the cgroup was not created, it would be as new.
+        await applySettings(path, settings, new Set(roots));
       else await create(path, settings);
     },
     apply: (path, settings) => applySettings(path, settings, new Set()),

@@ -202,6 +202,28 @@ describe('version 1', () => {
     expect(await createdIn()).toEqual(all);
   });
 
+  test.each([
+    ['has no cgroup', [], /memory\.limit_in_bytes/, ['memory']],
+    ['has an earlier one', ['cpu'], /cpu\.shares/, all],
+  ] as const)(
+    'begin writes a default of the kernel only where the cgroup exists: the hierarchy %s',
+    async (_, left, failure, created) => {
+      for (const controller of all) {
+        const name = left.some((each) => each === controller)
+          ? 'kubepods/burstable/podu'
+          : 'kubepods/burstable';
+        await mkdir(join(dir, controller, name), { recursive: true });
+      }
+      // The directories of this test lack the kernel's files, so the first write fails.
+      const begun = v1(all).begin(pod, { cpuShares: 1024n, cpuQuotaUs: -1n, memoryLimitBytes: 4096n });
+      await expect(begun).rejects.toThrow(failure);
+      const found = await Promise.all(
+        all.map((controller) => readdir(join(dir, controller, 'kubepods/burstable'))),
+      );
+      expect(all.filter((_each, at) => found[at]?.includes('podu'))).toEqual(created);
+    },
+  );
+
   test('begin applies the settings, and completes a cpuset', async () => {
     await writeFiles({ ...files, 'cpuset/cpuset.cpus': '0-3\n', 'cpuset/cpuset.mems': '0\n' });
     await writeFiles({

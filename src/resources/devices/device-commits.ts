@@ -15,7 +15,6 @@ import { InFlight } from '../../base/in-flight.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { computeResponseFault } from './allocate-response.ts';
 import { type ConnectedPlugin, endpointStopped, rpcFailed } from './connected-plugin.ts';
-import { computeDevicePick } from './device-allocation.ts';
 import { devicesAnnotation, formatDevicesAnnotation } from './device-annotation.ts';
 import { computeGrants } from './device-grants.ts';
 import type { DeviceInventory } from './device-inventory.ts';
@@ -123,7 +122,7 @@ export class DeviceCommits {
     if (plugin === undefined) throw endpointStopped(plugins.last(resource)?.socket ?? resource);
     const picked = current.isStale
       ? current
-      : await this.#prefer(pod, container, current, { plugin, signal });
+      : await this.#prefer(pod, container, current, { plugin, signal, isFirst: !isCreating });
     const response = await this.#allocate(picked, plugin, signal);
     held.put(answered(picked, response));
     checkpoint.save();
@@ -135,10 +134,14 @@ export class DeviceCommits {
     pod: Pod,
     container: Container,
     current: Holding,
-    { plugin, signal }: { readonly plugin: ConnectedPlugin; readonly signal: AbortSignal },
+    {
+      isFirst,
+      plugin,
+      signal,
+    }: { readonly isFirst: boolean; readonly plugin: ConnectedPlugin; readonly signal: AbortSignal },
   ): Promise<Holding> {
     const { reservations } = this.#deps;
-    const { question } = reservations.planFor(pod, container, current);
+    const { question } = reservations.planFor(pod, container, current, isFirst);
     const asks = question !== undefined && plugin.options.preferredAllocation;
     const what = `the device plugin of ${current.resource} is choosing devices`;
     const preferred = asks
@@ -146,8 +149,7 @@ export class DeviceCommits {
       : [];
     this.#checkCurrent(current);
     // Other pods may have taken devices in the meantime.
-    const plan = reservations.planFor(pod, container, current);
-    return reservations.exchange(current, computeDevicePick(plan, preferred));
+    return reservations.exchange(pod, container, current, { isFirst, preferred });
   }
 
   async #allocate(

@@ -62,7 +62,9 @@ class Scenario {
   newPod(): Pod {
     this.#count += 1;
     const init = this.random(2) === 0 ? {} : { initContainers: [requesting('i', 1 + this.random(3))] };
-    return wanting(`p${this.#count}`, 1 + this.random(2), init);
+    const names = ['c', 'd'].slice(0, 1 + this.random(2));
+    const containers = names.map((name) => requesting(name, 1 + this.random(2)));
+    return wanting(`p${this.#count}`, 1, { ...init, containers });
   }
 
   async restart(): Promise<void> {
@@ -104,8 +106,13 @@ class Scenario {
       const used = (JSON.parse(text) as Record<string, readonly string[]>)[gpu] ?? [];
       for (const id of used) claim(id, key.split(' ')[0] ?? '');
     }
-    for (const uid of world.manager.holders())
-      for (const name of ['i', 'c']) for (const { id } of world.manager.devicesOf(uid, name)) claim(id, uid);
+    for (const uid of world.manager.holders()) {
+      for (const name of ['i', 'c', 'd'])
+        for (const { id } of world.manager.devicesOf(uid, name)) claim(id, uid);
+      const [first, second] = ['c', 'd'].map((name) => world.manager.devicesOf(uid, name));
+      const shared = first?.find(({ id }) => second?.some((each) => each.id === id));
+      if (shared !== undefined) this.violations.push(`both containers of ${uid} have ${shared.id}`);
+    }
   }
 }
 

@@ -87,7 +87,7 @@ test('the devices that the plugin prefers replace the reserved ones, also those 
   const pod = wanting('one', 1, { initContainers: [requesting('i', 1)], containers: [requesting('c', 2)] });
   expect(await world.admit(pod)).toBeUndefined();
   expect(plugin.calls).toEqual([
-    'prefer 1 of a,c,d with ',
+    'prefer 1 of a,b,c,d with ',
     'allocate d',
     'prefer 2 of a,b,c,d with d',
     'allocate c,d',
@@ -95,6 +95,47 @@ test('the devices that the plugin prefers replace the reserved ones, also those 
   expect([world.idsOf(pod, 'i'), world.idsOf(pod)]).toEqual([['d'], ['c', 'd']]);
   // Nothing stays reserved besides.
   expect(await world.admit(wanting('two', 2))).toBeUndefined();
+  await world.stop();
+});
+
+test('the first container chooses among all free devices, and later ones among the rest', async () => {
+  const world = await worldWith('a', 'b', 'c', 'd');
+  const plugin = world.plugins.bySocket.get('a.sock');
+  if (plugin === undefined) throw new Error('no plugin');
+  plugin.options = { preStartRequired: false, preferredAllocation: true };
+  await world.register('a.sock');
+  plugin.prefer = async () => ['a', 'c', 'b', 'd'];
+  const pod = wanting('one', 2, { containers: [requesting('c', 2), requesting('d', 1), requesting('e', 1)] });
+  expect(await world.admit(pod)).toBeUndefined();
+  expect(plugin.calls).toEqual([
+    'prefer 2 of a,b,c,d with ',
+    'allocate a,c',
+    'prefer 1 of b,d with ',
+    'allocate b',
+    'prefer 1 of d with ',
+    'allocate d',
+  ]);
+  expect(['c', 'd', 'e'].map((name) => world.idsOf(pod, name))).toEqual([['a', 'c'], ['b'], ['d']]);
+  await world.stop();
+});
+
+test.each([
+  ['is taken if the later one stays on its node', [1, 1], 'b', [['b'], ['a']]],
+  ['is not taken if the later one would leave its node', [3, 2], 'c', [['a'], ['c']]],
+] as const)('a device that a later container has reserved %s', async (_, masks, preferred, ids) => {
+  const world = new DeviceWorld();
+  await world.boot();
+  const plugin = world.plugins.add('a.sock', healthy('a', [0]), healthy('b', [0]), healthy('c', [1]));
+  plugin.options = { preStartRequired: false, preferredAllocation: true };
+  await world.register('a.sock');
+  plugin.prefer = async () => [preferred];
+  const containers = [requesting('c', 1), requesting('d', 1)];
+  const pod = wanting('one', 1, { containers });
+  world.pods.set(podUid(pod), pod);
+  for (const [at, each] of containers.entries())
+    world.manager.allocate(pod, each, { mask: masks[at], preferred: true });
+  expect(await world.manager.commit(pod, signal)).toBeUndefined();
+  expect(['c', 'd'].map((name) => world.idsOf(pod, name))).toEqual(ids);
   await world.stop();
 });
 

@@ -8,7 +8,12 @@ import { podUid } from '../../api/pod/pod-ref.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
 import type { NumaNodes } from '../topology/numa-nodes.ts';
-import { computeDevicePick, computeDevicePlan, type DevicePlan } from './device-allocation.ts';
+import {
+  computeDevicePick,
+  computeDevicePlan,
+  type DevicePlan,
+  splitByAffinity,
+} from './device-allocation.ts';
 import { computeDeviceHints } from './device-hints.ts';
 import type { DeviceInventory } from './device-inventory.ts';
 import type { DeviceRecords, PodsView } from './device-records.ts';
@@ -24,6 +29,14 @@ interface DeviceReservationsDeps {
   readonly held: HeldDevices;
   readonly records: DeviceRecords;
   readonly pods: Pick<PodsView, 'isRunning'>;
+}
+
+interface Wanted {
+  readonly count: number;
+  readonly mask: Mask;
+  readonly own: Holding | undefined;
+  /** Their devices may be chosen too. */
+  readonly lenders?: readonly Holding[];
 }
 
 export class DeviceReservations {
@@ -98,33 +111,81 @@ export class DeviceReservations {
     this.#hold(key, computeDevicePick(plan, []), wanted.mask);
   }
 
-  /** What the plugin may choose for a reservation, given what other containers hold now. */
-  planFor(pod: Pod, container: Container, own: Holding): DevicePlan {
+  /**
+   * What the plugin may choose for a reservation, given what other containers hold now. With `isFirst` it may also choose what the
+   * later containers of the pod have only reserved, as upstream allocates for one container after the other.
+   */
+  planFor(pod: Pod, container: Container, own: Holding, isFirst: boolean): DevicePlan {
     const { ids, mask, resource } = own;
-    return this.#plan(pod, container, resource, { count: ids.length, mask, own });
+    const lenders = isFirst ? this.#laterReservations(pod, container, resource) : [];
+    return this.#plan(pod, container, resource, { count: ids.length, mask, own, lenders });
   }
 
-  /** Reserves these devices in place of the reserved ones. */
-  exchange(own: Holding, ids: readonly string[]): Holding {
+  /** Reserves what the plugin prefers in place of the reserved devices, as far as possible. */
+  exchange(
+    pod: Pod,
+    container: Container,
+    own: Holding,
+    { isFirst, preferred }: { readonly isFirst: boolean; readonly preferred: readonly string[] },
+  ): Holding {
+    const ids = computeDevicePick(this.planFor(pod, container, own, isFirst), preferred);
     const isSame = ids.length === own.ids.length && ids.every((id, at) => id === own.ids[at]);
-    return isSame ? own : this.#hold(own, ids, own.mask);
+    if (isSame) return own;
+    const later = isFirst ? this.#laterReservations(pod, container, own.resource) : [];
+    const isNew = (id: string): boolean => ids.includes(id) && !own.ids.includes(id);
+    if (!later.some((each) => each.ids.some(isNew))) return this.#hold(own, ids, own.mask);
+    for (const each of later) this.#deps.held.remove(each);
+    const next = this.#hold(own, ids, own.mask);
+    if (this.#reserveAgain(pod, later)) return next;
+    for (const each of later) this.#deps.held.put(each);
+    this.#deps.held.put(own);
+    return this.exchange(pod, container, own, { isFirst: false, preferred });
+  }
+
+  /** Of containers after this one, in their order. */
+  #laterReservations(pod: Pod, container: Container, resource: string): readonly Holding[] {
+    const containers = initAndRegularContainers(pod);
+    const at = containers.findIndex(({ name }) => name === container.name);
+    return containers.slice(at + 1).flatMap(({ name }) => {
+      const held = this.#deps.held.get({ uid: podUid(pod), container: name, resource });
+      return held === undefined || held.response !== undefined ? [] : [held];
+    });
+  }
+
+  /** False if the containers would get too few devices, or fewer than before on the NUMA nodes of their hint. */
+  #reserveAgain(pod: Pod, reserved: readonly Holding[]): boolean {
+    const nodes = this.#deps.nodes();
+    const containers = initAndRegularContainers(pod);
+    for (const each of reserved) {
+      const { ids: before, mask, resource } = each;
+      const container = containers.find(({ name }) => name === each.container);
+      if (container === undefined) return false;
+      const devices = this.#deps.inventory.get(resource)?.devices ?? new Map();
+      const aligned = (ids: readonly string[]): number =>
+        splitByAffinity({ devices, mask, nodes }, ids).aligned.length;
+      try {
+        const plan = this.#plan(pod, container, resource, { count: before.length, mask, own: undefined });
+        const ids = computeDevicePick(plan, []);
+        if (aligned(ids) < aligned(before)) return false;
+        this.#hold(each, ids, mask);
+      } catch (err) {
+        if (err instanceof KubeletError) return false;
+        throw err;
+      }
+    }
+    return true;
   }
 
   #isPartlyRunning(pod: Pod): boolean {
     return initAndRegularContainers(pod).some(({ name }) => this.#deps.pods.isRunning(podUid(pod), name));
   }
 
-  #plan(
-    pod: Pod,
-    container: Container,
-    resource: string,
-    { count, mask, own }: { readonly count: number; readonly mask: Mask; readonly own: Holding | undefined },
-  ): DevicePlan {
+  #plan(pod: Pod, container: Container, resource: string, { count, lenders, mask, own }: Wanted): DevicePlan {
     return computeDevicePlan({
       resource,
       required: count,
       reusable: this.#reusable(pod, container, resource),
-      available: this.#available(resource, own),
+      available: this.#available(resource, own, lenders),
       devices: this.#deps.inventory.get(resource)?.devices ?? new Map(),
       mask,
       nodes: this.#deps.nodes(),
@@ -149,11 +210,11 @@ export class DeviceReservations {
     return computeDeviceHints({ devices, own, available, reusable, request, nodes: this.#deps.nodes() });
   }
 
-  /** Healthy, and held by no container other than `own`. */
-  #available(resource: string, own: Holding | undefined): readonly string[] {
+  /** Healthy, and held by no container other than `own` and the lenders. */
+  #available(resource: string, own: Holding | undefined, lenders?: readonly Holding[]): readonly string[] {
     const { held, inventory, records } = this.#deps;
     const healthy = inventory.get(resource)?.healthy ?? [];
-    const free = held.free(resource, healthy, own);
+    const free = held.free(resource, healthy, own, lenders);
     if (!records.isWithheld(resource)) return free;
     const ids = new Set(own?.ids);
     return free.filter((id) => ids.has(id));

@@ -169,14 +169,20 @@ export class HeldDevices {
 
   /**
    * The devices that no container holds, and those of `own`: they may also be held by init containers that lend them and by
-   * containers that take them over, all of the same pod.
+   * containers that take them over, all of the same pod. Devices that only `lenders` hold are free as well.
    */
-  free(resource: string, ids: readonly string[], own: Holding | undefined): readonly string[] {
+  free(
+    resource: string,
+    ids: readonly string[],
+    own: Holding | undefined,
+    lenders: readonly Holding[] = [],
+  ): readonly string[] {
     const devices = this.#holders.get(resource);
     if (devices === undefined) return ids;
     return ids.filter((id) => {
       const holders = devices.get(id);
-      return holders === undefined || (own !== undefined && holders.has(own));
+      if (holders === undefined || (own !== undefined && holders.has(own))) return true;
+      return lenders.length > 0 && [...holders].every((each) => lenders.includes(each));
     });
   }
 
