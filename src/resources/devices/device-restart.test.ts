@@ -256,7 +256,7 @@ test('a new node gives devices away before its sources are ready', async () => {
 test('after a damaged checkpoint a pod waits for the plugin of every resource that the Node has', async () => {
   const world = await newWorld();
   await world.stop();
-  for (const path of [...world.files.keys()]) world.files.set(path, 'x');
+  for (const path of world.files.keys()) world.files.set(path, 'x');
   world.advertised.add(gpu);
   await world.boot();
   const pod = wanting('one', 1);
