@@ -27,6 +27,7 @@ export const generators: readonly Generator[] = [
     ['proto/deviceplugin', 'proto/pluginregistration', 'proto/podresources', 'proto/pods'],
     'src/api/kubelet/generated',
   ),
+  protocolCode(['proto/csi'], 'src/api/csi/generated'),
   ...renderedFolders.map((folder) => ({
     name: `${folder} from the table of the Kubernetes API`,
     folder,
