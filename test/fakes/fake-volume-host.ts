@@ -6,6 +6,7 @@ import type {
   DeviceMount,
   DiskUsage,
   FileKind,
+  FileSystemGrowth,
   MountPoint,
   OwnershipRequest,
   OwnershipResult,
@@ -23,6 +24,8 @@ export class FakeVolumeHost implements VolumeHost {
   /** The targets of links to devices. */
   readonly links = new Map<string, string>();
   readonly contents = new Map<string, Content>();
+  /** Texts of the kubelet's own files, such as vol_data.json. */
+  readonly ownFiles = new Map<string, string>();
   /** Directories whose usage is tracked by a project quota. */
   readonly counted = new Set<string>();
   readonly owned: OwnershipRequest[] = [];
@@ -98,6 +101,7 @@ export class FakeVolumeHost implements VolumeHost {
     await this.#recordCall('unmapDevice', link);
     this.links.delete(link);
     await this.unmount(target);
+    this.entries.delete(target);
   }
 
   async mountDevice({ device, target, fsType }: DeviceMount): Promise<void> {
@@ -185,6 +189,53 @@ export class FakeVolumeHost implements VolumeHost {
     const data = this.contents.get(volumePath)?.get(path)?.data;
     if (data !== undefined && data.length > limitBytes) throw new KubeletError('invalid', 'TooLarge', path);
     return data;
+  }
+
+  async mountReferences(path: string): Promise<readonly string[]> {
+    await this.#recordCall('mountReferences', path);
+    const source = this.mounts.find((mount) => mount.path === path)?.options;
+    return this.mounts
+      .filter((mount) => mount.path !== path && source !== undefined && mount.options === source)
+      .map((mount) => mount.path);
+  }
+
+  async growFileSystem({ mountPath }: FileSystemGrowth): Promise<void> {
+    await this.#recordCall('growFileSystem', mountPath);
+  }
+
+  async isLink(path: string): Promise<boolean> {
+    await this.#recordCall('isLink', path);
+    return this.entries.get(path) === 'link' || this.links.has(path);
+  }
+
+  async readOwnFile(path: string, limitBytes: number): Promise<string | undefined> {
+    await this.#recordCall('readOwnFile', path);
+    const text = this.ownFiles.get(path);
+    if (text !== undefined && text.length > limitBytes) throw new KubeletError('invalid', 'TooLarge', path);
+    return text;
+  }
+
+  async writeOwnFile(path: string, text: string): Promise<void> {
+    await this.#recordCall('writeOwnFile', path);
+    if (!this.entries.has(path.slice(0, path.lastIndexOf('/'))))
+      throw new KubeletError('not-found', 'ENOENT', path);
+    this.entries.set(path, 'file');
+    this.ownFiles.set(path, text);
+  }
+
+  async removeOwnFile(path: string): Promise<void> {
+    await this.#recordCall('removeOwnFile', path);
+    this.entries.delete(path);
+    this.ownFiles.delete(path);
+  }
+
+  async removeEmptyOfPlugin(path: string): Promise<void> {
+    await this.#recordCall('removeEmptyOfPlugin', path);
+    if (this.mounts.some((mount) => mount.path === path))
+      throw new KubeletError('conflict', 'EBUSY', `${path} is in use`);
+    if ([...this.entries.keys(), ...this.links.keys()].some((each) => each.startsWith(`${path}/`)))
+      throw new KubeletError('conflict', 'ENOTEMPTY', `${path} is not empty`);
+    this.entries.delete(path);
   }
 
   async isResponsive(path: string): Promise<boolean> {

@@ -105,6 +105,13 @@ export interface DeviceMount {
   readonly readOnly: boolean;
 }
 
+/** A file system that has to grow to the size of its device. */
+export interface FileSystemGrowth {
+  readonly device: string;
+  /** Where it is mounted. */
+  readonly mountPath: string;
+}
+
 export interface DiskUsage {
   readonly bytes: number;
   readonly inodes: number;
@@ -162,6 +169,22 @@ export interface VolumeHost {
   mountDevice(request: DeviceMount, signal: AbortSignal): Promise<void>;
   /** Unmounts it and removes its empty directory below the plugins' directory, if they exist. */
   unmountDevice(target: string): Promise<void>;
+  /** Other mount points of what is mounted on the path, in the mount table; empty if nothing is. */
+  mountReferences(path: string): Promise<readonly string[]>;
+  /** Grows an ext, xfs or btrfs file system to its device, if it is smaller. `invalid` for another one. */
+  growFileSystem(growth: FileSystemGrowth, signal: AbortSignal): Promise<void>;
+  /** Whether the path is a symbolic link. Does not follow it. */
+  isLink(path: string): Promise<boolean>;
+  /**
+   * A small file of the kubelet below the pods' or the plugins' directory, such as vol_data.json, which links cannot redirect.
+   * Undefined if it does not exist; `invalid` if it is larger or not a regular file.
+   */
+  readOwnFile(path: string, limitBytes: number): Promise<string | undefined>;
+  /** Creates or replaces it atomically. Its directory must exist. */
+  writeOwnFile(path: string, text: string): Promise<void>;
+  removeOwnFile(path: string): Promise<void>;
+  /** Removes an empty directory or file below the plugins' directory, if it exists. `conflict` if it is not empty or in use. */
+  removeEmptyOfPlugin(path: string): Promise<void>;
   /** Whether a stat of the path, in another process, returns within the signal. */
   isResponsive(path: string, signal: AbortSignal): Promise<boolean>;
   /** Removes a directory with its content, if it exists. `conflict` if anything is mounted in it. */

@@ -73,8 +73,13 @@ export const recordFiles = {
   },
 };
 
+/** Where a file is written before it replaces the old one. */
+export function temporaryOf(path: string): string {
+  return `${path}${temporarySuffix}`;
+}
+
 async function replace(path: string, text: string, durable: boolean): Promise<void> {
-  const temporary = `${path}${temporarySuffix}`;
+  const temporary = temporaryOf(path);
   try {
     await writeFileText(temporary, text, durable).catch(async (err: unknown) => {
       if (!isMissing(err)) throw err;

@@ -5,7 +5,7 @@ import type { DeviceMount } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 /** Runs a program of the node; resolves to its stdout. */
-type RunProgram = (program: string, args: readonly string[]) => Promise<string>;
+export type RunProgram = (program: string, args: readonly string[]) => Promise<string>;
 
 /** Exit code of blkid: nothing recognised. */
 const nothingFound = 2;
@@ -42,7 +42,7 @@ export async function mountDevice(run: RunProgram, request: DeviceMount): Promis
 }
 
 /** Undefined: the device is empty. */
-async function detectFormat(run: RunProgram, device: string): Promise<string | undefined> {
+export async function detectFormat(run: RunProgram, device: string): Promise<string | undefined> {
   try {
     const output = await run('blkid', ['-p', '-s', 'TYPE', '-s', 'PTTYPE', '-o', 'export', device]);
     return /^(?:TYPE|PTTYPE)=(.+)$/m.exec(output)?.[1] ?? 'unknown';

@@ -53,6 +53,18 @@ export function mountsIn(table: string, path: string): readonly MountPoint[] {
     .map(({ mountPoint, fsType }) => ({ path: mountPoint, fsType }));
 }
 
+/** The other mount points of what the topmost mount on this real path has mounted. */
+export function referencesIn(table: string, path: string): readonly string[] {
+  const entries = parseMountTable(table);
+  const own = entries.findLast(({ mountPoint }) => mountPoint === path);
+  if (own === undefined) return [];
+  return entries
+    .filter(
+      ({ device, mountPoint, root }) => device === own.device && root === own.root && mountPoint !== path,
+    )
+    .map(({ mountPoint }) => mountPoint);
+}
+
 /** Whether a path is a mount point of this file system type: its mount ID differs from that of its parent directory. */
 export async function isMountedAs(path: string, fsType: OwnFileSystem): Promise<boolean> {
   const results = await Promise.allSettled(

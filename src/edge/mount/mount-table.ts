@@ -3,6 +3,10 @@ import { readFile } from 'node:fs/promises';
 
 export interface MountEntry {
   readonly id: number;
+  /** `major:minor` of the device. */
+  readonly device: string;
+  /** The path within the file system that is mounted. */
+  readonly root: string;
   readonly mountPoint: string;
   readonly fsType: string;
   /** Mount events below it propagate to its peer group, and vice versa. */
@@ -18,12 +22,14 @@ export async function readMountTable(path = '/proc/self/mountinfo'): Promise<rea
 export function parseMountTable(text: string): readonly MountEntry[] {
   return text.split('\n').flatMap((line) => {
     const [before, after] = line.split(' - ');
-    const [id, , , , mountPoint, , ...optional] = before?.split(' ') ?? [];
+    const [id, , device = '', root = '', mountPoint, , ...optional] = before?.split(' ') ?? [];
     const [fsType, , superOptions] = after?.split(' ') ?? [];
     if (mountPoint === undefined || fsType === undefined) return [];
     return [
       {
         id: Number(id),
+        device,
+        root: unescapeOctal(root),
         mountPoint: unescapeOctal(mountPoint),
         fsType,
         isShared: optional.some((field) => field.startsWith('shared:')),

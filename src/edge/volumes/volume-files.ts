@@ -10,6 +10,7 @@ import type {
   DeviceMount,
   DiskUsage,
   FileKind,
+  FileSystemGrowth,
   FileSystemSpace,
   MountHelperRequest,
   MountPoint,
@@ -24,6 +25,7 @@ import type {
 import { raceAbort } from '../../base/abort/race-abort.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { createFile, setDirectoryMode } from '../files/small-files.ts';
+import { growFileSystem } from '../mount/grow-file-system.ts';
 import { mountDevice } from '../mount/mount-device.ts';
 import { runCommand } from '../mount/mount-helper.ts';
 import { isMountedAs } from '../mount/mount-points.ts';
@@ -31,6 +33,7 @@ import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { type DeviceMapDeps, mapDevice, unmapDevice } from './device-map.ts';
 import { callsInMemory, diskCalls, type FileCalls } from './file-calls.ts';
 import { orMissing } from './or-missing.ts';
+import { OwnFiles } from './own-files.ts';
 import { changeOwnership } from './ownership.ts';
 import { PodDirectories } from './pod-directories.ts';
 import { PodTree } from './pod-tree.ts';
@@ -65,6 +68,7 @@ export class VolumeFiles implements VolumeHost {
   readonly #mounts: VolumeMounts;
   readonly #directories: PodDirectories;
   readonly #tree: PodTree;
+  readonly #ownFiles: OwnFiles;
   readonly #usageThread: UsageThread | undefined;
   readonly #quotas: ProjectQuotas;
 
@@ -75,6 +79,7 @@ export class VolumeFiles implements VolumeHost {
     this.#commands = options.commands ?? { mount: 'mount', umount: 'umount', stat: 'stat' };
     this.#mounts = new VolumeMounts(options.podsDir, this.#commands);
     this.#directories = new PodDirectories(options.podsDir);
+    this.#ownFiles = new OwnFiles(options.podsDir);
     this.#quotas = new ProjectQuotas({
       paths: options.projects ?? systemProjectPaths,
       podsDir: options.podsDir,
@@ -232,6 +237,37 @@ export class VolumeFiles implements VolumeHost {
       );
     await this.unmount(target);
     await asHostError(`cannot remove ${target}`, async () => await orMissing(rmdir(target)));
+  }
+
+  mountReferences(path: string): Promise<readonly string[]> {
+    return this.#mounts.references(path);
+  }
+
+  async growFileSystem(growth: FileSystemGrowth, signal: AbortSignal): Promise<void> {
+    await growFileSystem((program, args) => runCommand(program, args, signal), growth);
+  }
+
+  async isLink(path: string): Promise<boolean> {
+    return await asHostError(
+      `cannot stat ${path}`,
+      async () => (await orMissing(lstat(path)))?.isSymbolicLink() === true,
+    );
+  }
+
+  async readOwnFile(path: string, limitBytes: number): Promise<string | undefined> {
+    return await asHostError(`cannot read ${path}`, async () => await this.#ownFiles.read(path, limitBytes));
+  }
+
+  async writeOwnFile(path: string, text: string): Promise<void> {
+    await this.#ownFiles.write(path, text);
+  }
+
+  async removeOwnFile(path: string): Promise<void> {
+    await asHostError(`cannot remove ${path}`, async () => await this.#ownFiles.remove(path));
+  }
+
+  async removeEmptyOfPlugin(path: string): Promise<void> {
+    await asHostError(`cannot remove ${path}`, async () => await this.#ownFiles.removeEmpty(path));
   }
 
   #mapping(signal: AbortSignal): DeviceMapDeps {

@@ -1,11 +1,12 @@
 // Mounts and unmounts for volumes, by system calls or the node's mount commands.
 // Upstream: k8s.io/mount-utils. Invariant: a mount requested read-only is never left writable.
 import { realpath } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MountHelperRequest, MountPoint } from '../../api/ports/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { runCommand } from '../mount/mount-helper.ts';
-import { MountTableReader, mountsIn } from '../mount/mount-points.ts';
+import { MountTableReader, mountsIn, referencesIn } from '../mount/mount-points.ts';
 import { loadMountSyscalls, type MountSyscalls, mountFlag } from '../mount/mount-syscalls.ts';
 import { orMissing } from './or-missing.ts';
 
@@ -43,6 +44,11 @@ export class VolumeMounts {
   /** The same for a real path, without links. */
   async table(path: string): Promise<readonly MountPoint[]> {
     return mountsIn(await this.#points.read(), path);
+  }
+
+  async references(path: string): Promise<readonly string[]> {
+    const [real, table] = await Promise.all([this.#real(path), this.#points.read()]);
+    return referencesIn(table, real);
   }
 
   async tmpfs(path: string, sizeBytes: bigint | undefined): Promise<void> {
@@ -136,10 +142,13 @@ export class VolumeMounts {
     return this.#syscalls;
   }
 
-  /** Resolves links up to the pods' directory, as in the mount table. */
+  /** Resolves links up to the pods' and the plugins' directories, as in the mount table. */
   async #real(path: string): Promise<string> {
-    if (!path.startsWith(`${this.#podsDir}/`)) return path;
-    const base = (await orMissing(realpath(this.#podsDir))) ?? this.#podsDir;
-    return `${base}${path.slice(this.#podsDir.length)}`;
+    const own = [this.#podsDir, `${dirname(this.#podsDir)}/plugins`].find((each) =>
+      path.startsWith(`${each}/`),
+    );
+    if (own === undefined) return path;
+    const base = (await orMissing(realpath(own))) ?? own;
+    return `${base}${path.slice(own.length)}`;
   }
 }
