@@ -4,6 +4,7 @@
 import type { Clock } from '../base/clock.ts';
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
 import { AdmissionMetrics } from './admission-metrics.ts';
+import { CsiMetrics } from './csi-metrics.ts';
 import { DeviceMetrics } from './device-metrics.ts';
 import { EvictionMetrics } from './eviction-metrics.ts';
 import { ImageMetrics } from './image-metrics.ts';
@@ -44,6 +45,7 @@ export class KubeletMetrics {
   readonly registry = new Metrics();
   readonly images = new ImageMetrics(this.registry);
   readonly volumes = new VolumeMetrics(this.registry);
+  readonly csi = new CsiMetrics(this.registry);
   readonly starts = new StartMetrics(this.registry);
   readonly resizes = new ResizeMetrics(this.registry);
   readonly devices = new DeviceMetrics(this.registry);
