@@ -252,6 +252,21 @@ test('events of the node carry its UID once it is known', async () => {
   expect(recorder.recent('n').map(({ message }) => message)).toEqual(['early', 'late']);
 });
 
+test('events of another object refer to it and are kept under its UID', async () => {
+  const { clock, post, recorder } = await running();
+  const claim = {
+    kind: 'PersistentVolumeClaim',
+    apiVersion: 'v1',
+    namespace: 'ns',
+    name: 'data',
+    uid: 'uid-c',
+  } as const;
+  recorder.object(claim, { type: 'Normal', reason: 'FileSystemResizeSuccessful', message: 'm' });
+  await clock.settle();
+  expect([...post.events.values()]).toMatchObject([{ involvedObject: claim, metadata: { namespace: 'ns' } }]);
+  expect(recorder.recent('uid-c').map(({ reason }) => reason)).toEqual(['FileSystemResizeSuccessful']);
+});
+
 describe('EventRecorder.recent', () => {
   test('keeps and logs events without an API server', () => {
     const { log, recorder } = setUp({ alone: true });

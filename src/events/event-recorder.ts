@@ -4,7 +4,7 @@
 // Invariant: recording an event never blocks and never throws, whatever the API server does.
 
 import type { Event, ObjectReference, Pod } from '../api/k8s/types.ts';
-import type { EventSink, EventText } from '../api/ports/events.ts';
+import type { EventSink, EventText, ObjectEvents } from '../api/ports/events.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
@@ -34,7 +34,7 @@ interface EventRecorderDeps {
 const drainMs = 2_000;
 const nanosPerMs = 1_000_000n;
 
-export class EventRecorder implements EventSink, Component {
+export class EventRecorder implements EventSink, ObjectEvents, Component {
   readonly name = 'events';
   readonly #deps: EventRecorderDeps;
   readonly #correlator: Correlator;
@@ -60,7 +60,11 @@ export class EventRecorder implements EventSink, Component {
     this.#record(nodeReference(nodeName, nodeUid()), event, nodeName);
   }
 
-  /** The last events of a pod, oldest first; those of the node under its name. */
+  object(reference: ObjectReference, event: EventText): void {
+    this.#record(reference, event, reference.uid ?? '');
+  }
+
+  /** The last events of a pod or another object, oldest first; those of the node under its name. */
   recent(uid: string): readonly PastEvent[] {
     return this.#history.recent(uid);
   }

@@ -1,6 +1,6 @@
 // Events on pods and the node, as `kubectl describe` shows them. A component that emits events takes an EventSink.
 // Upstream: client-go/tools/record (EventRecorder) and pkg/kubelet/container (FilterEventRecorder).
-import type { Pod } from '../k8s/types.ts';
+import type { ObjectReference, Pod } from '../k8s/types.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
@@ -18,6 +18,11 @@ export interface EventSink {
   /** `fieldPath` of the involved object: `spec.containers{name}`. */
   pod(pod: Pod, event: EventText, fieldPath?: string): void;
   node(event: EventText): void;
+}
+
+/** Events on other objects, such as a claim. Never blocks and never throws either. */
+export interface ObjectEvents {
+  object(reference: ObjectReference, event: EventText): void;
 }
 
 /** Drops all events. */
