@@ -73,7 +73,6 @@ export const reserved = {
     default: '/usr/libexec/kubernetes/kubelet-plugins/volume/exec/',
     path: true,
     flag: 'volume-plugin-dir',
-    effect: noneYet('FlexVolume'),
     doc: 'Directory of FlexVolume drivers.',
   }),
   providerID: text({
