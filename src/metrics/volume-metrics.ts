@@ -5,7 +5,8 @@ import type { Metrics } from '../base/metrics.ts';
 
 interface VolumeOperation {
   readonly plugin: string;
-  readonly operation: 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
+  readonly operation: string;
+  readonly migrated?: boolean;
   readonly seconds: number;
   readonly failed: boolean;
 }
@@ -43,12 +44,12 @@ export class VolumeMetrics {
     metrics.onCollect(() => this.#collect());
   }
 
-  observe({ plugin, operation, seconds, failed }: VolumeOperation): void {
+  observe({ plugin, operation, seconds, failed, migrated = false }: VolumeOperation): void {
     const labels = {
       volume_plugin: plugin,
       operation_name: operation,
       status: failed ? 'fail-unknown' : 'success',
-      migrated: 'false',
+      migrated: `${migrated}`,
     };
     this.#operations.observe(labels, seconds);
   }

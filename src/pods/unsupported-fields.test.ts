@@ -11,7 +11,6 @@ const claims = { claims: [{ name: 'c' }] };
 
 describe('fields of the pod', () => {
   const cases: readonly (readonly [string, PodOver])[] = [
-    ['spec.volumes[0].csi', { volumes: [{ name: 'v', csi: { driver: 'd' } }] }],
     ['spec.volumes[0].image', { volumes: [{ name: 'v', image: { reference: 'i' } }] }],
     [
       'spec.volumes[1].projected.sources[2].someday',
@@ -84,11 +83,11 @@ test('accepts hostname overrides, stop signals and env files with their feature 
 
 test('names every unsupported field, those of the pod first', () => {
   const pod = aPod({
-    volumes: [{ name: 'v', csi: { driver: 'd' } }],
+    volumes: [{ name: 'v', image: { reference: 'i' } }],
     containers: [aContainer({ resources: claims })],
   });
   expect(rejectUnsupported(pod)).toEqual(
-    message('spec.volumes[0].csi', 'spec.containers[0].resources.claims'),
+    message('spec.volumes[0].image', 'spec.containers[0].resources.claims'),
   );
 });
 
@@ -97,7 +96,15 @@ test('accepts a pod with supported fields only', () => {
     limits: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '1Gi', 'hugepages-2Mi': '2Mi' },
   };
   const over: PodOver = {
-    volumes: [],
+    volumes: [
+      { name: 'a', csi: { driver: 'd' } },
+      { name: 'b', iscsi: { targetPortal: 'p', iqn: 'i', lun: 0 } },
+      { name: 'c', fc: { targetWWNs: ['w'], lun: 0 } },
+      { name: 'd', flexVolume: { driver: 'v/d' } },
+      { name: 'e', awsElasticBlockStore: { volumeID: 'i' } },
+      { name: 'f', glusterfs: { endpoints: 'e', path: 'p' } },
+      { name: 'g', gitRepo: { repository: 'r' } },
+    ],
     initContainers: [],
     hostUsers: false,
     hostAliases: [{ ip: '127.0.0.1', hostnames: ['h'] }],

@@ -1,5 +1,7 @@
 // Rejects pods with fields that this kubelet does not support, instead of running them without. Pure.
 // Invariant: a field that would be ignored is named, never skipped. Upstream: the admit handlers (pkg/kubelet/lifecycle).
+
+import { migratedFields, removedFields } from '../api/k8s/migrated-plugins.ts';
 import type { Container, Pod, PodSpec, Volume } from '../api/k8s/types.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
 
@@ -35,6 +37,14 @@ const volumeSources: ReadonlySet<string> = new Set([
   'nfs',
   'persistentVolumeClaim',
   'ephemeral',
+  'csi',
+  'iscsi',
+  'fc',
+  'flexVolume',
+  ...migratedFields,
+  // As upstream, these pods are not rejected: their volumes cannot be mounted, and an event reports why.
+  'gitRepo',
+  ...removedFields,
 ]);
 
 const projectedSources: ReadonlySet<string> = new Set([

@@ -6,7 +6,7 @@ import type { Pod } from '../api/k8s/types.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted, describeError } from '../base/errors.ts';
-import type { VolumeSpec } from './plugin.ts';
+import type { SetUpVolume, VolumeSpec } from './plugin.ts';
 
 interface Failure {
   readonly error: unknown;
@@ -20,6 +20,13 @@ interface Failure {
 const firstRetryMs = 500;
 const maxRetryMs = 122_000;
 
+interface PodMountsListener {
+  /** A backoff is over. */
+  readonly onRetry: () => void;
+  /** The kind of a volume is known now. */
+  readonly onResolved: () => void;
+}
+
 export class PodMounts {
   pod: Pod;
   readonly #lifetime = new AbortController();
@@ -29,16 +36,22 @@ export class PodMounts {
   /** Wall clock, of the attempt in flight. */
   readonly #startedAtMs = new Map<string, number>();
   readonly #failures = new Map<string, Failure>();
+  /** What the attempt in flight waits for, by volume. */
+  readonly #missing = new Map<string, string>();
+  /** By place on disk: a persistent volume that the pod uses under several names is set up once. */
+  readonly #setUp = new Map<string, SetUpVolume>();
   /** Resolved volumes, by name. */
   readonly #specs = new Map<string, VolumeSpec>();
+  /** The names of volumes whose set-up has begun. */
+  readonly #attempted = new Set<string>();
   readonly #clock: Clock;
-  readonly #onRetry: () => void;
+  readonly #listener: PodMountsListener;
   #retry: Timer | undefined;
 
-  constructor(pod: Pod, clock: Clock, onRetry: () => void) {
+  constructor(pod: Pod, clock: Clock, listener: PodMountsListener) {
     this.pod = pod;
     this.#clock = clock;
-    this.#onRetry = onRetry;
+    this.#listener = listener;
     // Each volume adds a listener, and a pod may have many volumes.
     setMaxListeners(0, this.#lifetime.signal);
   }
@@ -62,9 +75,16 @@ export class PodMounts {
     const attempt = run().finally(() => {
       this.#attempts.delete(volume);
       this.#startedAtMs.delete(volume);
+      this.#missing.delete(volume);
     });
     this.#attempts.set(volume, attempt);
     return attempt;
+  }
+
+  /** What the attempt in flight waits for; undefined: it no longer waits. */
+  waitsFor(volume: string, missing: string | undefined): void {
+    if (missing === undefined) this.#missing.delete(volume);
+    else this.#missing.set(volume, missing);
   }
 
   /** Runs an operation on the host that close() waits for, although the attempt no longer does. */
@@ -78,12 +98,32 @@ export class PodMounts {
     }
   }
 
+  wasSetUp(place: string, volume: SetUpVolume): void {
+    this.#setUp.set(place, volume);
+  }
+
+  /** The volume that was set up at this place for the pod, in this process. */
+  setUpAt(place: string): SetUpVolume | undefined {
+    return this.#setUp.get(place);
+  }
+
   resolved(spec: VolumeSpec): void {
     this.#specs.set(spec.name, spec);
+    this.#listener.onResolved();
   }
 
   specs(): readonly VolumeSpec[] {
     return [...this.#specs.values()];
+  }
+
+  /** The set-up of the volume begins. */
+  begin(volume: string): void {
+    this.#attempted.add(volume);
+  }
+
+  /** Whether the set-up of the volume has begun, and nothing is being torn down. */
+  isAttempted(volume: string): boolean {
+    return !this.isClosed && this.#attempted.has(volume);
   }
 
   succeeded(volume: string): void {
@@ -111,10 +151,11 @@ export class PodMounts {
 
   /** Mounts in flight and failed mounts, for /explain. */
   activities(): readonly PodActivity[] {
-    const mounting = [...this.#startedAtMs].map(([volume, sinceMs]) => ({
-      what: `volume ${volume} is being mounted`,
-      sinceMs,
-    }));
+    const mounting = [...this.#startedAtMs].map(([volume, sinceMs]) => {
+      const missing = this.#missing.get(volume);
+      const state = missing === undefined ? 'is being mounted' : `waits for ${missing}`;
+      return { what: `volume ${volume} ${state}`, sinceMs };
+    });
     const failed = [...this.#failures]
       .filter(([volume]) => !this.#startedAtMs.has(volume))
       .map(([volume, { count, error, sinceMs }]) => ({
@@ -144,6 +185,6 @@ export class PodMounts {
     this.#retry?.cancel();
     const dueMs = Math.min(...[...this.#failures.values()].map(({ retryAtMs }) => retryAtMs));
     const waitMs = Math.max(0, dueMs - this.#clock.monotonic());
-    this.#retry = this.#clock.setTimer(waitMs, () => this.#onRetry());
+    this.#retry = this.#clock.setTimer(waitMs, () => this.#listener.onRetry());
   }
 }

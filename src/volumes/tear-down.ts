@@ -5,9 +5,10 @@
 import { settleAll } from '../base/abort/settle-all.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import { tearDownDevice, tearDownWithDevice } from './devices/device-steps.ts';
-import { pluginDirName, podDir, subPathsDir, volumeDevicesDir, volumesDir } from './layout.ts';
+import { podDir, subPathsDir, volumeDevicesDir, volumesDir } from './layout.ts';
 import type { VolumeOperationDeps } from './operation-deps.ts';
 import type { VolumePlugin } from './plugin.ts';
+import { pluginOfDirectory } from './spec/plugin-directory.ts';
 import { observeOperation } from './volume-metrics-port.ts';
 
 /** A volume directory or device link found on disk, with the plugin that created it. */
@@ -51,7 +52,7 @@ async function findVolumes(deps: VolumeOperationDeps, uid: string, root: VolumeR
   const pluginDirs = await host.listDirectories(path);
   const volumes = await settleAll(
     pluginDirs.map(async (pluginDir) => {
-      const plugin = plugins.find(({ name }) => pluginDirName(name) === pluginDir);
+      const plugin = pluginOfDirectory(plugins, pluginDir);
       const at = `${path}/${pluginDir}`;
       const names = await (isBlock ? host.listLinks(at) : host.listDirectories(at));
       return names.map((name) => ({
@@ -67,17 +68,41 @@ async function findVolumes(deps: VolumeOperationDeps, uid: string, root: VolumeR
   return { path, pluginDirs, volumes: volumes.flat() };
 }
 
-/** Tears down as much as it can, then rejects with the failures: `conflict` if a volume is still in use. */
+/** Devices that were set up for the pod, but are not linked in its directory yet, or no longer. */
+function unlinkedDevices(
+  { layout, plugins, users }: VolumeOperationDeps,
+  uid: string,
+  onDisk: readonly FoundVolume[],
+): readonly FoundVolume[] {
+  const found = new Set(onDisk.map(({ path }) => path));
+  const root = `${volumeDevicesDir(layout, uid)}/`;
+  return users
+    .ofPod(uid)
+    .flatMap(({ paths }) => paths)
+    .filter((path) => path.startsWith(root) && !found.has(path))
+    .map((path) => {
+      const [pluginDir = '', directoryName = ''] = path.slice(root.length).split('/');
+      const plugin = pluginOfDirectory(plugins, pluginDir);
+      return { uid, pluginDir, directoryName, path, isBlock: true, plugin };
+    });
+}
+
+/**
+ * Tears down as much as it can, then rejects with the failures: `conflict` if a volume is still in use. Returns the keys of the
+ * devices that the pod no longer uses.
+ */
 export async function tearDownPod(
   deps: VolumeOperationDeps,
   uid: string,
   signal: AbortSignal,
-): Promise<void> {
-  const { host, layout } = deps;
+): Promise<readonly string[]> {
+  const { host, layout, users } = deps;
+  await users.load();
   // A pod without volumes usually has none of these directories, and needs this one call only.
   const parts = await host.listDirectories(podDir(layout, uid));
   if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
-  const roots = await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), signal);
+  const keys = new Set<string>();
+  const roots = await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), keys, signal);
   const readyMarkers = parts.includes('plugins')
     ? [`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`]
     : [];
@@ -85,6 +110,19 @@ export async function tearDownPod(
     ...roots.map(({ path, pluginDirs }) => host.removeEmptyDirectories(path, pluginDirs)),
     ...readyMarkers.map((path) => host.removeTree(path)),
   ]);
+  for (const key of forgetDevices(deps, uid)) keys.add(key);
+  return [...keys];
+}
+
+/**
+ * A set-up that failed may have staged a device without leaving anything in the pod's directory. Does not wait for the lock of the
+ * device: a set-up that ignores its abort may hold it, and the release of the device waits for it.
+ */
+function forgetDevices({ users }: VolumeOperationDeps, uid: string): readonly string[] {
+  return users.ofPod(uid).map(({ key, paths }) => {
+    for (const path of paths) users.remove(key, path);
+    return key;
+  });
 }
 
 /** Returns the directories that are empty now and can be removed. */
@@ -92,11 +130,15 @@ async function tearDownVolumes(
   deps: VolumeOperationDeps,
   uid: string,
   roots: readonly VolumeRoot[],
+  keys: Set<string>,
   signal: AbortSignal,
 ): Promise<readonly FoundRoot[]> {
   const found = await settleAll(roots.map((root) => findVolumes(deps, uid, root)));
-  const volumes = found.flatMap((root) => root.volumes);
-  const results = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
+  const onDisk = found.flatMap((root) => root.volumes);
+  const volumes = [...onDisk, ...unlinkedDevices(deps, uid, onDisk)];
+  const results = await Promise.allSettled(
+    volumes.map((volume) => tearDownVolume(deps, volume, keys, signal)),
+  );
   signal.throwIfAborted();
   const failures = results.flatMap((result) =>
     result.status === 'rejected' ? [result.reason as unknown] : [],
@@ -108,6 +150,7 @@ async function tearDownVolumes(
 async function tearDownVolume(
   deps: VolumeOperationDeps,
   volume: FoundVolume,
+  keys: Set<string>,
   signal: AbortSignal,
 ): Promise<void> {
   const { plugin, directoryName, pluginDir } = volume;
@@ -118,11 +161,12 @@ async function tearDownVolume(
       plugin: plugin.name,
       operation: volume.isBlock ? 'unmap_volume' : 'volume_unmount',
     } as const;
-    await observeOperation(deps, operation, () =>
+    const key = await observeOperation(deps, operation, () =>
       tearDownWithDevice(deps, plugin, volume, signal, () =>
         volume.isBlock ? tearDownDevice(deps, plugin, volume, signal) : plugin.tearDown(volume, signal),
       ),
     );
+    if (key !== undefined) keys.add(key);
   } catch (err) {
     if (signal.aborted) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';

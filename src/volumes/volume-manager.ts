@@ -22,10 +22,14 @@ import {
   type MountRequest,
 } from './container/container-mounts.ts';
 import { readVolumeFile } from './container/volume-file.ts';
+import type { DeviceReleases } from './devices/device-releases.ts';
 import { mountFailure } from './mount-failure.ts';
 import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
+import { podRejected, type VolumePlugin, type VolumeSpec } from './plugin.ts';
 import { PodMounts } from './pod-mounts.ts';
+import { PodUnmount } from './pod-unmount.ts';
 import { isTerminating, VolumeSetUp, type VolumeSetUpDeps } from './set-up-volume.ts';
+import { computeExtraGroups } from './spec/extra-groups.ts';
 import { usedVolumes } from './spec/pod-spec.ts';
 import { pluginOf, refersTo } from './spec/refers-to.ts';
 import { tearDownPod } from './tear-down.ts';
@@ -33,6 +37,9 @@ import type { VolumeCounts } from './volume-metrics-port.ts';
 
 interface VolumeManagerDeps extends VolumeSetUpDeps {
   readonly mounts: MountedVolumes;
+  readonly releases: Pick<DeviceReleases, 'releaseUnused'>;
+  /** Rejects a pod that can never get its volumes on this node. */
+  readonly reject: (uid: PodUid, refusal: { readonly reason: string; readonly message: string }) => void;
   readonly containers: ContainerMountsDeps;
   readonly updates: UpdateSettings;
 }
@@ -52,6 +59,8 @@ const slotLeaseMs = 500;
 const parallelUpdates = 8;
 /** Grace period for an aborted attempt to end. */
 const settleMs = 5_000;
+/** How long a pod's unmount waits for the release of its devices, which continues in the background. */
+const releaseMs = 5_000;
 /** Delays between attempts to unmount a busy volume; after the last one the caller gets the error. */
 const busyDelaysMs = [50, 100, 200, 400, 800, 1_600];
 
@@ -60,15 +69,19 @@ export class VolumeManager implements Component, PodVolumes {
   readonly wakes;
   /** Announces a pod whose mount should be retried: its backoff is over, or an object it waits for has appeared. */
   readonly wake = new Channel<PodUid>();
+  /** Announces that inUse() may return something else. */
+  readonly inUseChanged = new Channel<void>();
   readonly #deps: VolumeManagerDeps;
   readonly #setUp: VolumeSetUp;
   readonly #slots: Slots;
   readonly #updates: KeyedQueue<PodUid>;
   #order = 0;
   readonly #pods = new Map<PodUid, PodMounts>();
+  readonly #unmounts = new Map<PodUid, PodUnmount>();
+  #namesInUse = '';
 
   constructor(deps: VolumeManagerDeps) {
-    const { clock } = deps.operations;
+    const { clock, plugins, users } = deps.operations;
     this.#deps = deps;
     this.#setUp = new VolumeSetUp(deps);
     this.#slots = new Slots({ clock, count: parallelMounts, leaseMs: slotLeaseMs });
@@ -80,7 +93,15 @@ export class VolumeManager implements Component, PodVolumes {
       onError: (uid, err, retryInMs) =>
         deps.log.v(2).info('Failed to update volumes', { podUID: uid, retryInMs, err }),
     });
-    this.wakes = [on(deps.updates.changed, (object) => this.#objectChanged(object))];
+    this.wakes = [
+      on(deps.updates.changed, (object) => this.#objectChanged(object)),
+      on(users.changed, () => this.#inUseMayHaveChanged()),
+      ...plugins.flatMap((plugin) =>
+        plugin.prerequisite === undefined
+          ? []
+          : [on(plugin.prerequisite.changed, () => this.#requirementsChanged(plugin))],
+      ),
+    ];
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
@@ -104,7 +125,13 @@ export class VolumeManager implements Component, PodVolumes {
     const failures = results.flatMap((result, at) =>
       result.status === 'rejected' ? [{ name: missing[at]?.name ?? '', err: result.reason as unknown }] : [],
     );
-    if (failures.length > 0) throw mountFailure(failures);
+    if (failures.length === 0) return;
+    const failure = mountFailure(failures);
+    if (failures.some(({ err }) => err instanceof KubeletError && err.reason === podRejected)) {
+      const message = `Node has reached its volume attachment limit, rejecting pod. ${failure.message}`;
+      this.#deps.reject(uid, { reason: podRejected, message });
+    }
+    throw failure;
   }
 
   async containerMounts(
@@ -128,26 +155,34 @@ export class VolumeManager implements Component, PodVolumes {
     return await readVolumeFile(this.#deps.containers.host, mounted, request, signal);
   }
 
+  extraGroups(pod: Pod): readonly number[] {
+    return computeExtraGroups(
+      pod,
+      this.#deps.mounts.ofPod(podUid(pod)).map(({ spec }) => spec),
+    );
+  }
+
   async unmount(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const { mounts, operations } = this.#deps;
+    const { mounts, operations, releases } = this.#deps;
+    const unmount = this.#unmounts.get(uid) ?? new PodUnmount(operations.clock.now());
+    this.#unmounts.set(uid, unmount);
     await this.#pods.get(uid)?.close(settleMs);
-    for (const delayMs of [...busyDelaysMs, undefined]) {
-      try {
-        await tearDownPod(operations, uid, signal);
-        break;
-      } catch (err) {
-        if (delayMs === undefined || !isKind(err, 'conflict') || signal.aborted) throw err;
-        await operations.clock.sleep(delayMs, signal);
-      }
-    }
+    const keys = await unmount.attempt(() => this.#tearDown(uid, signal));
     mounts.delete(uid);
     this.#pods.delete(uid);
+    await Promise.all(keys.map((key) => releases.releaseUnused(key, releaseMs)));
+    this.#unmounts.delete(uid);
+    this.#inUseMayHaveChanged();
     this.#scheduleUpdate(uid);
   }
 
-  /** The pod's mounts in flight and failed, for /explain. */
+  /** The pod's mounts and unmounts in flight and failed, for /explain. */
   activities(uid: PodUid): readonly PodActivity[] {
-    return this.#pods.get(uid)?.activities() ?? [];
+    const unmounting = this.#unmounts.get(uid);
+    return [
+      ...(this.#pods.get(uid)?.activities() ?? []),
+      ...(unmounting === undefined ? [] : [unmounting.activity()]),
+    ];
   }
 
   /** The volumes that pods want and those that are mounted, by plugin. */
@@ -157,19 +192,25 @@ export class VolumeManager implements Component, PodVolumes {
       desired: [...this.#pods.values()].flatMap(({ pod }) =>
         usedVolumes(pod).flatMap((volume) => pluginOf(operations.plugins, volume)?.name ?? []),
       ),
-      mounted: mounts.pods().flatMap((uid) => mounts.ofPod(uid).map(({ plugin }) => plugin.name)),
+      mounted: mounts
+        .pods()
+        .flatMap((uid) => mounts.ofPod(uid).map(({ plugin, spec }) => plugin.label?.(spec) ?? plugin.name)),
     };
   }
 
   /**
-   * The unique names of the attachable volumes in use, for the node's status. Undefined until every source has reported: volumes
-   * that an earlier process mounted are known only then.
+   * The unique names of the attachable volumes in use, for the next status of the node. Undefined until every source has reported
+   * and the disk was read: volumes that an earlier process mounted are known only then.
    */
   reportedInUse(desired: { sourcesReady(): boolean }): readonly string[] | undefined {
-    return desired.sourcesReady() ? this.inUse() : undefined;
+    const { attachments, operations } = this.#deps;
+    if (!operations.users.isLoaded || !desired.sourcesReady()) return undefined;
+    const names = this.inUse();
+    attachments?.aboutToReport(names);
+    return names;
   }
 
-  /** The attached volumes that are wanted or mounted here, for status.volumesInUse of the node. Sorted. */
+  /** The attached volumes that are wanted, mounted or staged here, for status.volumesInUse of the node. Sorted. */
   inUse(): readonly string[] {
     const { mounts, operations } = this.#deps;
     const wanted = [...this.#pods.values()].flatMap((pod) => pod.specs());
@@ -177,7 +218,18 @@ export class VolumeManager implements Component, PodVolumes {
     const names = [...wanted, ...mounted].flatMap(
       (spec) => operations.plugins.find((each) => each.canServe(spec))?.attachName(spec) ?? [],
     );
-    return [...new Set(names)].sort();
+    return [...new Set([...names, ...operations.users.attachNames()])].sort();
+  }
+
+  /** The volumes whose set-up has begun, of pods whose volumes are not being unmounted. */
+  attempted(): readonly { readonly uid: PodUid; readonly spec: VolumeSpec }[] {
+    return [...this.#pods].flatMap(([uid, mounts]) =>
+      mounts.specs().flatMap((spec) => (mounts.isAttempted(spec.name) ? [{ uid, spec }] : [])),
+    );
+  }
+
+  isAttempted(uid: PodUid, volume: string): boolean {
+    return this.#pods.get(uid)?.isAttempted(volume) === true;
   }
 
   /** Aborts attempts in flight; mounted volumes stay mounted for the next kubelet process. */
@@ -192,7 +244,10 @@ export class VolumeManager implements Component, PodVolumes {
     const uid = podUid(pod);
     const existing = this.#pods.get(uid);
     if (existing !== undefined) return existing;
-    const mounts = new PodMounts(pod, this.#deps.operations.clock, () => this.wake.push(uid));
+    const mounts = new PodMounts(pod, this.#deps.operations.clock, {
+      onRetry: () => this.wake.push(uid),
+      onResolved: () => this.#inUseMayHaveChanged(),
+    });
     this.#pods.set(uid, mounts);
     return mounts;
   }
@@ -212,6 +267,38 @@ export class VolumeManager implements Component, PodVolumes {
     } finally {
       slot.release();
     }
+  }
+
+  /** Unmounts what is on disk; repeats it while a volume is in use by a program that is about to exit. */
+  async #tearDown(uid: PodUid, signal: AbortSignal): Promise<readonly string[]> {
+    const { operations } = this.#deps;
+    for (const delayMs of [...busyDelaysMs, undefined]) {
+      try {
+        return await tearDownPod(operations, uid, signal);
+      } catch (err) {
+        if (delayMs === undefined || !isKind(err, 'conflict') || signal.aborted) throw err;
+        await operations.clock.sleep(delayMs, signal);
+      }
+    }
+    return [];
+  }
+
+  /** Announces inUse() only if it has changed: the node's status is written at once. */
+  #inUseMayHaveChanged(): void {
+    const names = this.inUse().join('\n');
+    if (names === this.#namesInUse) return;
+    this.#namesInUse = names;
+    this.inUseChanged.push();
+  }
+
+  /** What the plugin's volumes require may exist now: failed mounts and unmounts need not wait for their backoff. */
+  #requirementsChanged(plugin: VolumePlugin): void {
+    this.#inUseMayHaveChanged();
+    for (const [uid, mounts] of this.#pods) {
+      const names = mounts.specs().filter((spec) => plugin.canServe(spec) && mounts.retryNow(spec.name));
+      if (names.length > 0) this.wake.push(uid);
+    }
+    for (const [uid, unmount] of this.#unmounts) if (unmount.hasFailed) this.wake.push(uid);
   }
 
   async #mountOne(mounts: PodMounts, volume: Volume): Promise<void> {
@@ -240,25 +327,58 @@ export class VolumeManager implements Component, PodVolumes {
   }
 
   // differs from upstream: a terminating pod is updated too, so that its token stays valid as long as the pod runs.
-  /** Updates the content of a pod's volumes. A volume that cannot be updated keeps its content. */
+  /** Updates the content of a pod's volumes, and their size. A volume that cannot be updated stays as it is. */
   async #update(uid: PodUid): Promise<void> {
     const mounts = this.#pods.get(uid);
     if (mounts === undefined || mounts.isClosed) return this.#scheduleUpdate(uid);
-    const volumes = this.#deps.mounts.ofPod(uid).filter(({ plugin }) => plugin.needsRefresh);
+    const volumes = this.#deps.mounts.ofPod(uid);
+    const stale = volumes.filter(({ plugin, spec }) => plugin.needsRefresh(spec));
     const results = await Promise.allSettled(
-      volumes.map((volume) => mounts.attempt(volume.spec.name, () => this.#setUp.update(mounts, volume))),
+      stale.map((volume) => mounts.attempt(volume.spec.name, () => this.#setUp.update(mounts, volume))),
     );
+    if (!isTerminating(this.#deps.lifecycles, uid))
+      await Promise.all(volumes.filter(mayGrow).map((volume) => this.#grow(mounts, volume)));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed !== undefined && !mounts.isClosed && !isTerminating(this.#deps.lifecycles, uid))
       throw failed.reason;
     this.#scheduleUpdate(uid);
   }
 
+  /** Never rejects: a claim that cannot be read is read again by the next update. */
+  async #grow(mounts: PodMounts, volume: MountedVolume): Promise<void> {
+    const uid = podUid(mounts.pod);
+    try {
+      const { spec } = await this.#setUp.grow(mounts, volume);
+      if (mounts.isClosed || isSameClaim(spec, volume.spec)) return;
+      this.#deps.mounts.set(uid, { ...volume, spec });
+    } catch (err) {
+      if (!mounts.isClosed)
+        this.#deps.log.v(2).info('Failed to read the claim of a mounted volume', {
+          podUID: uid,
+          volume: volume.spec.name,
+          err,
+        });
+    }
+  }
+
   /** Up to a fifth earlier than syncFrequency, so that the updates of all pods do not coincide. */
   #scheduleUpdate(uid: PodUid): void {
     const { mounts, updates } = this.#deps;
-    if (mounts.ofPod(uid).some(({ plugin }) => plugin.needsRefresh))
+    if (mounts.ofPod(uid).some((volume) => volume.plugin.needsRefresh(volume.spec) || mayGrow(volume)))
       this.#updates.addAfter(uid, updates.syncFrequencyMs * (1 - 0.2 * updates.random()));
     else this.#updates.forget(uid);
   }
+}
+
+/** Whether the node has a part in the expansion of the volume. */
+function mayGrow({ plugin, spec }: MountedVolume): boolean {
+  return (
+    spec.claim !== undefined && plugin.expansion !== undefined && plugin.expansion.applies?.(spec) !== false
+  );
+}
+
+function isSameClaim(a: VolumeSpec, b: VolumeSpec): boolean {
+  const versions = ({ claim, persistent }: VolumeSpec): string =>
+    [claim, persistent].map((each) => each?.metadata?.resourceVersion ?? '').join(' ');
+  return versions(a) === versions(b);
 }

@@ -2,9 +2,21 @@
 import type { UsageSource } from '../api/ports/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
 
+/** Upstream's names. */
+type VolumeOperationName =
+  | 'volume_mount'
+  | 'volume_unmount'
+  | 'map_volume'
+  | 'unmap_volume'
+  | 'unmount_device'
+  | 'verify_controller_attached_volume'
+  | 'volume_fs_resize';
+
 interface VolumeOperation {
   readonly plugin: string;
-  readonly operation: 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
+  readonly operation: VolumeOperationName;
+  /** Whether CSI migration translated the volume. Default: false. */
+  readonly migrated?: boolean;
 }
 
 /** Names of plugins, once per volume. */

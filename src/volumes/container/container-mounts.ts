@@ -17,6 +17,7 @@ import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { subPathTarget, type VolumeLayout } from '../layout.ts';
 import type { MountedVolume } from '../mounted-volumes.ts';
+import { isSeLinuxEnabled } from '../selinux.ts';
 import { type RecursiveReadOnlyDeps, supportsRecursiveReadOnly } from './recursive-read-only.ts';
 
 export interface ContainerMountsDeps extends RecursiveReadOnlyDeps {
@@ -37,9 +38,6 @@ export interface MountRequest {
 
 /** Deadline for a remote server to respond before a subPath of its volume is bind-mounted. */
 const serverTimeoutMs = 10_000;
-
-/** Exists where SELinux is enabled. */
-const seLinuxFile = '/sys/fs/selinux/enforce';
 
 export async function containerMounts(
   deps: ContainerMountsDeps,
@@ -90,7 +88,7 @@ async function generateMount(
     containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
     readonly: mount.readOnly === true || volume.readOnly,
     recursiveReadOnly: isRecursive,
-    selinuxRelabel: volume.managed && (await hasSeLinux(deps)),
+    selinuxRelabel: volume.managed && (await isSeLinuxEnabled(deps.host)),
     propagation: propagationOf(mount.mountPropagation),
   };
   if (volume.location.kind === 'image') {
@@ -182,10 +180,6 @@ async function resolveRecursiveReadOnly(
     throw refused(`failed to resolve recursive read-only mode: unknown recursive read-only mode "${mode}"`);
   if (!isSupported) throw fail('not supported by the runtime');
   return true;
-}
-
-async function hasSeLinux({ host }: ContainerMountsDeps): Promise<boolean> {
-  return (await host.kindOf(seLinuxFile)) === 'file';
 }
 
 function propagationOf(mode: string | undefined): MountPropagation {

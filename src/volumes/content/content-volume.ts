@@ -42,7 +42,7 @@ export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): Volum
   return {
     ...pluginDefaults,
     name: kind.name,
-    needsRefresh: true,
+    needsRefresh: () => true,
     canServe: (spec) => kind.canServe(spec),
     references: (pod, spec) => kind.references(pod, spec),
     async setUp(request, signal) {

@@ -3,6 +3,7 @@
 // Invariant: user data is never removed; the mount point is removed only when it is empty.
 import type { VolumeHost } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { fileSystemExpansion } from '../expansion/grow-file-system.ts';
 import { localMountDir, localMountsDir, type VolumeLayout } from '../layout.ts';
 import type { MountedVolumes } from '../mounted-volumes.ts';
 import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
@@ -19,11 +20,16 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
   return {
     ...pluginDefaults,
     name: 'kubernetes.io/local-volume',
+    supportsMountOptions: true,
     // Applying the fsGroup may have to change millions of files.
     deadlineMs: Number.POSITIVE_INFINITY,
     canServe: ({ source }) => source.local !== undefined,
     // The first pod that mounts it applies the fsGroup, so set-ups must not run concurrently.
     deviceKey: ({ directoryName }) => keyOf(directoryName),
+    expansion: fileSystemExpansion(host, async ({ spec }) => {
+      const path = checkedPath(spec);
+      return (await host.kindOf(path)) === 'block-device' ? path : undefined;
+    }),
     block: { setUp: async ({ spec }) => await checkedDevice(host, spec), tearDown: () => Promise.resolve() },
     nodeDevices: {
       // Volumes that are plain directories have no global mount.

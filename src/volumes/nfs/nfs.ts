@@ -21,6 +21,7 @@ export function nfsPlugin({ host, clock }: NfsDeps): VolumePlugin {
   return {
     ...pluginDefaults,
     name: 'kubernetes.io/nfs',
+    supportsMountOptions: true,
     isRemote: true,
     canServe: ({ source }) => source.nfs !== undefined,
     async setUp({ spec, path }, signal) {

@@ -4,6 +4,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../..
 import { allContainers } from '../../api/pod/find-container.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
+import { translateInline, translatePersistent } from '../migration/translate.ts';
 import type { VolumeSpec } from '../plugin.ts';
 
 export type ClaimObjects = Pick<PodObjects, 'persistentVolume' | 'persistentVolumeClaim'>;
@@ -14,46 +15,50 @@ export async function resolveVolume(
   volume: Volume,
   signal: AbortSignal,
 ): Promise<VolumeSpec> {
-  const { name, ...source } = volume;
+  const { name } = volume;
   const claim = claimOf(pod, volume);
-  if (claim === undefined)
-    return {
-      name,
-      directoryName: name,
-      source,
-      readOnly: volume.nfs?.readOnly === true,
-      mountOptions: [],
-      persistent: undefined,
-      isBlock: false,
-    };
+  if (claim === undefined) return ownVolume(pod, volume);
   const namespace = pod.metadata?.namespace ?? '';
-  let spec: VolumeSpec;
-  try {
-    const bound = await describeFetch(
-      'PVC',
-      objects.persistentVolumeClaim(namespace, claim.claimName, signal),
-    );
-    checkClaim(bound);
-    if (claim.isEphemeral) checkOwner(pod, bound);
-    const volumeName = bound.spec?.volumeName ?? '';
-    const persistent = await describeFetch(`PV ${volumeName}`, objects.persistentVolume(volumeName, signal));
-    checkBinding(persistent, bound);
-    spec = fromPersistent(name, persistent, claim.readOnly);
-  } catch (err) {
-    if (signal.aborted) throw err;
-    const kind = err instanceof KubeletError ? err.kind : 'internal';
-    const message = `error processing PVC ${namespace}/${claim.claimName}: ${describeError(err)}`;
-    throw new KubeletError(kind, 'FailedMount', message, { cause: err });
-  }
+  const describe = <T>(work: Promise<T>): Promise<T> =>
+    described(`error processing PVC ${namespace}/${claim.claimName}`, work, signal);
+  const bound = await describe(boundClaim(objects, namespace, claim.claimName, signal));
+  if (claim.isEphemeral) checkOwner(pod, bound);
+  const persistent = await describe(boundVolume(objects, bound, signal));
+  const spec = fromPersistent(name, persistent, bound, claim.readOnly);
   checkMode(pod, spec);
   return spec;
 }
 
-async function describeFetch<T>(what: string, work: Promise<T>): Promise<T> {
+async function boundClaim(
+  objects: ClaimObjects,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<PersistentVolumeClaim> {
+  const fetched = objects.persistentVolumeClaim(namespace, name, signal);
+  const claim = await described('failed to fetch PVC from API server', fetched, signal);
+  checkClaim(claim);
+  return claim;
+}
+
+async function boundVolume(
+  objects: ClaimObjects,
+  claim: PersistentVolumeClaim,
+  signal: AbortSignal,
+): Promise<PersistentVolume> {
+  const name = claim.spec?.volumeName ?? '';
+  const fetched = objects.persistentVolume(name, signal);
+  const persistent = await described(`failed to fetch PV ${name} from API server`, fetched, signal);
+  checkBinding(persistent, claim);
+  return persistent;
+}
+
+/** Puts the text in front of an error. An abort stays as it is. */
+async function described<T>(what: string, work: Promise<T>, signal: AbortSignal): Promise<T> {
   return await work.catch((err: unknown) => {
+    if (signal.aborted) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
-    const message = `failed to fetch ${what} from API server: ${describeError(err)}`;
-    throw new KubeletError(kind, 'FailedMount', message, { cause: err });
+    throw new KubeletError(kind, 'FailedMount', `${what}: ${describeError(err)}`, { cause: err });
   });
 }
 
@@ -113,9 +118,34 @@ function checkMode(pod: Pod, { isBlock, name }: VolumeSpec): void {
     refuse(`volume ${name} has volumeMode Filesystem, but is specified in volumeDevices`);
 }
 
-function fromPersistent(name: string, persistent: PersistentVolume, readOnly: boolean): VolumeSpec {
-  const { spec } = persistent;
-  const { local, nfs, hostPath } = spec ?? {};
+/** A volume that the pod itself defines. */
+function ownVolume(pod: Pod, volume: Volume): VolumeSpec {
+  const { name, ...source } = volume;
+  const translated = translateInline(volume, pod.metadata?.namespace ?? '');
+  return {
+    name,
+    // An Azure disk has the name of its resource, with slashes; upstream escapes it in paths.
+    directoryName: (translated?.metadata?.name ?? name).replaceAll('/', '~'),
+    source: translated === undefined ? source : {},
+    readOnly: [source.nfs, source.csi, source.iscsi, source.fc, source.flexVolume].some(
+      (each) => each?.readOnly === true,
+    ),
+    mountOptions: translated?.spec?.mountOptions ?? [],
+    persistent: translated,
+    isMigrated: translated !== undefined,
+    isBlock: false,
+  };
+}
+
+function fromPersistent(
+  name: string,
+  given: PersistentVolume,
+  claim: PersistentVolumeClaim,
+  readOnly: boolean,
+): VolumeSpec {
+  const translated = translatePersistent(given);
+  const persistent = translated ?? given;
+  const { local, nfs, hostPath } = persistent.spec ?? {};
   return {
     name,
     directoryName: persistent.metadata?.name ?? '',
@@ -125,10 +155,20 @@ function fromPersistent(name: string, persistent: PersistentVolume, readOnly: bo
       ...(hostPath === undefined ? {} : { hostPath }),
     },
     readOnly: readOnly || nfs?.readOnly === true,
-    mountOptions: spec?.mountOptions ?? [],
+    mountOptions: mountOptionsOf(persistent),
     persistent,
-    isBlock: spec?.volumeMode === 'Block',
+    claim,
+    isMigrated: translated !== undefined,
+    isBlock: persistent.spec?.volumeMode === 'Block',
   };
+}
+
+const optionsAnnotation = 'volume.beta.kubernetes.io/mount-options';
+
+/** The annotation beats the field, but for CSI, as upstream. */
+function mountOptionsOf({ metadata, spec }: PersistentVolume): readonly string[] {
+  const annotated = spec?.csi === undefined ? metadata?.annotations?.[optionsAnnotation] : undefined;
+  return annotated === undefined ? (spec?.mountOptions ?? []) : annotated.split(',');
 }
 
 function refuse(message: string): never {

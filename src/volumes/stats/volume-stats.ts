@@ -33,6 +33,8 @@ interface Measured {
 const parallel = 2;
 /** Deadline of a measurement; a walk may take minutes. */
 const deadlineMs = 300_000;
+/** Deadline where a driver or a server answers. */
+const remoteDeadlineMs = 10_000;
 
 export class VolumeStatsReader implements Component, VolumeStatsSource {
   readonly name = 'volume-stats';
@@ -82,25 +84,53 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
   }
 
   async #measureAll(uid: PodUid, volumes: readonly MountedVolume[]): Promise<readonly VolumeUsage[]> {
+    const measured = await Promise.all([
+      // A driver or server that does not respond must not keep others from being measured.
+      this.#within(
+        remoteDeadlineMs,
+        uid,
+        volumes.filter(({ plugin }) => plugin.isRemote),
+      ),
+      this.#inSlot(
+        uid,
+        volumes.filter(({ plugin }) => !plugin.isRemote),
+      ),
+    ]);
+    return measured.flat();
+  }
+
+  async #inSlot(uid: PodUid, volumes: readonly MountedVolume[]): Promise<readonly VolumeUsage[]> {
+    if (volumes.length === 0) return [];
     const slot = await this.#slots.acquire(0);
+    try {
+      return await this.#within(deadlineMs, uid, volumes);
+    } finally {
+      slot.release();
+    }
+  }
+
+  async #within(ms: number, uid: PodUid, volumes: readonly MountedVolume[]): Promise<readonly VolumeUsage[]> {
     const deadline = new AbortController();
-    const timer = this.#deps.clock.setTimer(deadlineMs, () => deadline.abort());
+    const timer = this.#deps.clock.setTimer(ms, () => deadline.abort());
     try {
       const all = await Promise.all(volumes.map((volume) => this.#measure(uid, volume, deadline.signal)));
       return all.flatMap((usage) => usage ?? []);
     } finally {
       timer.cancel();
-      slot.release();
     }
   }
 
   async #measure(uid: PodUid, volume: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
     const { plugin, location, spec } = volume;
     const { clock, metrics } = this.#deps;
-    if (location.kind !== 'path') return undefined;
+    if (location.kind === 'image') return undefined;
     try {
       const startedMs = clock.monotonic();
-      const measured = await raceAbort(plugin.stats(location.path, signal), signal);
+      const measuring =
+        location.kind === 'device'
+          ? plugin.block?.stats?.(location.path, signal)
+          : plugin.stats(location.path, signal);
+      const measured = measuring && (await raceAbort(measuring, signal));
       if (measured === undefined) return undefined;
       const { source, ...stats } = measured;
       if (source !== undefined) metrics.measured(source, (clock.monotonic() - startedMs) / 1000);

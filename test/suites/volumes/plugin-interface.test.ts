@@ -3,12 +3,14 @@
 // devices.
 import { setMaxListeners } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { PersistentVolumeSpec, Pod } from '../../../src/api/k8s/types.ts';
+import type { Node, PersistentVolumeSpec, Pod } from '../../../src/api/k8s/types.ts';
 import { podUid } from '../../../src/api/pod/pod-ref.ts';
 import type { EventText } from '../../../src/api/ports/events.ts';
-import type { Volumes } from '../../../src/assemble/volumes.ts';
+import type { Volumes, VolumesInput } from '../../../src/assemble/volumes.ts';
+import { Channel } from '../../../src/base/channel.ts';
 import { startComponent } from '../../../src/base/component.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
+import { NodeAttachments } from '../../../src/volumes/attach/node-attachments.ts';
 import { pluginDefaults, type VolumePlugin } from '../../../src/volumes/plugin.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
@@ -77,14 +79,24 @@ function drivenPlugin(): VolumePlugin {
   };
 }
 
-function begin(plugins?: readonly VolumePlugin[]): Volumes {
-  return testVolumes({
+async function begin(
+  plugins?: readonly VolumePlugin[],
+  over: Partial<Pick<VolumesInput, 'attachments' | 'reject'>> = {},
+): Promise<Volumes> {
+  const begun = testVolumes({
+    ...over,
     ...(plugins === undefined ? {} : { plugins }),
     host: () => host,
     objects,
-    events: { pod: (_, event) => void events.push(event), node: () => undefined },
+    events: {
+      pod: (_, event) => void events.push(event),
+      node: () => undefined,
+      object: () => undefined,
+    },
     clock,
   });
+  for (const component of begun.components) await startComponent(component, signal);
+  return begun;
 }
 
 beforeEach(() => {
@@ -135,8 +147,8 @@ const given = async (pod: Pod): Promise<readonly object[]> => {
 
 describe('a plugin with all capabilities', () => {
   const driven = { flexVolume: { driver: 'driven' } };
-  beforeEach(() => {
-    volumes = begin([drivenPlugin()]);
+  beforeEach(async () => {
+    volumes = await begin([drivenPlugin()]);
   });
 
   test('is staged once, published to each pod, and unstaged after the last', async () => {
@@ -222,7 +234,7 @@ describe('a plugin with all capabilities', () => {
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
     await mounted(one);
     await mounted(two);
-    volumes = begin([drivenPlugin()]);
+    volumes = await begin([drivenPlugin()]);
     await mounted(one);
     await ended(one);
     // The next kubelet does not know the other pod yet, but its directory exists.
@@ -234,12 +246,12 @@ describe('a plugin with all capabilities', () => {
     ]);
   });
 
-  test('a volume left staged by a killed kubelet is unstaged by a later reconcile', async () => {
-    await host.makeDirectory(`${staged}/handle-of-pv`);
+  test('a volume left staged by a killed kubelet is unstaged by the next one', async () => {
     bound(driven, 'used');
     await mounted(podUsing('one', 'mount', 'used'));
-    for (const component of volumes.components) await startComponent(component, signal);
-    await clock.advance(31_000);
+    await host.makeDirectory(`${staged}/handle-of-pv`);
+    volumes = await begin([drivenPlugin()]);
+    await clock.advance(1_000);
     expect(driverCalls).toEqual(['stage handle-of-used', 'publish used', 'unstage handle-of-pv']);
   });
 
@@ -272,8 +284,8 @@ describe('a plugin with all capabilities', () => {
 
 describe('local block devices', () => {
   const target = '/root/plugins/kubernetes.io/local-volume/mounts/pv';
-  beforeEach(() => {
-    volumes = begin();
+  beforeEach(async () => {
+    volumes = await begin();
     host.entries.set('/dev/vdb', 'block-device');
     host.entries.set('/etc/file', 'file');
   });
@@ -321,6 +333,182 @@ describe('local block devices', () => {
     bound({ nfs: { server: 's', path: '/e' }, volumeMode: 'Block' });
     expect(await mounted(podUsing('one', 'device'))).toContain(
       'kubernetes.io/nfs does not support block devices',
+    );
+  });
+});
+
+describe('volumes that have to wait', () => {
+  const driven = { flexVolume: { driver: 'driven' } };
+  const name = 'example.com/driven^handle-of-pv';
+  const nodeChanged = new Channel<void>();
+  const driverChanged = new Channel<string>();
+  const wanted = (): readonly string[] | undefined =>
+    volumes.manager.reportedInUse({ sourcesReady: () => true });
+  let node: Node;
+  let attachments: NodeAttachments;
+  let isRegistered: boolean;
+  let rejected: string[];
+
+  beforeEach(async () => {
+    node = {};
+    isRegistered = true;
+    rejected = [];
+    attachments = new NodeAttachments({
+      ownNode: { get: () => node, changed: nodeChanged },
+      byController: true,
+    });
+    const plugin = {
+      ...drivenPlugin(),
+      prerequisite: {
+        missing: () => (isRegistered ? undefined : 'the driver to register'),
+        changed: driverChanged,
+      },
+      attachment: { failure: async () => ({ message: 'the node is full', isLimit: true }) },
+    };
+    volumes = await begin([plugin], { attachments, reject: (_, { message }) => void rejected.push(message) });
+    bound(driven);
+  });
+
+  /** Without advancing the clock. */
+  const outcomeOf = (pod: Pod): Promise<string> =>
+    volumes.manager.mount(pod, signal).then(
+      () => 'mounted',
+      (err: KubeletError) => err.message,
+    );
+
+  function attach(): void {
+    node = { status: { volumesAttached: [{ name, devicePath: '' }] } };
+    nodeChanged.push();
+  }
+
+  test('a volume is reported in use at once, staged when it is attached, and in use until it is unstaged', async () => {
+    const changes: (readonly string[] | undefined)[] = [];
+    volumes.manager.inUseChanged.subscribe(() => changes.push(wanted()));
+    const pod = podUsing('one', 'mount');
+    const mounting = outcomeOf(pod);
+    await clock.advance(0);
+    expect(changes).toEqual([[name]]);
+    expect(driverCalls).toEqual([]);
+    attachments.reported(wanted() ?? [], node);
+    attach();
+    expect(await mounting).toBe('mounted');
+    let unstaged: () => void = () => undefined;
+    host.injectFault('removeEmptyDirectories', () => new Promise<void>((resolve) => (unstaged = resolve)));
+    const ending = volumes.manager.unmount(podUid(pod), signal);
+    await clock.advance(0);
+    expect(wanted()).toEqual([name]);
+    unstaged();
+    host.injectFault('removeEmptyDirectories', undefined);
+    await ending;
+    expect(driverCalls.at(-1)).toBe('unstage handle-of-pv');
+    expect(changes.at(-1)).toEqual([]);
+  });
+
+  test('a volume that an earlier kubelet staged is in use before its pod is known', async () => {
+    await host.makeDirectory(`${staged}/handle-of-pv`);
+    await host.makeDirectory('/root/pods/one/volumes/example.com~driven/pv');
+    const plugin = drivenPlugin();
+    const nodeDevices = plugin.nodeDevices && { ...plugin.nodeDevices, attachName: () => name };
+    volumes = await begin([{ ...plugin, ...(nodeDevices && { nodeDevices }) }]);
+    await clock.advance(0);
+    expect(wanted()).toEqual([name]);
+    expect(driverCalls).toEqual([]);
+  });
+
+  test('a pod is rejected when the node has reached its limit of attachments', async () => {
+    const pod = podUsing('one', 'mount');
+    const mounting = outcomeOf(pod);
+    await clock.advance(0);
+    attachments.reported(wanted() ?? [], node);
+    await clock.advance(124_000);
+    await mounting;
+    expect(rejected).toEqual([
+      'Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: timed out waiting for the condition: volume v waits for the attach/detach controller to attach it to this node: the node is full',
+    ]);
+    expect(events).toEqual([]);
+  });
+
+  test('a mount that failed is retried at once when its driver registers again', async () => {
+    attach();
+    driver = () => Promise.reject(new KubeletError('unavailable', 'Away', 'driver is unreachable'));
+    const pod = podUsing('one', 'mount');
+    const mounting = outcomeOf(pod);
+    await clock.advance(0);
+    attachments.reported(wanted() ?? [], node);
+    expect(await mounting).toContain('driver is unreachable');
+    const woken: string[] = [];
+    volumes.manager.wake.subscribe((uid) => woken.push(uid));
+    driver = () => Promise.resolve();
+    driverChanged.push('driven');
+    expect(woken).toEqual(['one']);
+    expect(await mounted(pod)).toBe('mounted');
+  });
+
+  test('an unmount that failed is reported, and its pod is woken when the driver registers again', async () => {
+    attach();
+    const pod = podUsing('one', 'mount');
+    const mounting = outcomeOf(pod);
+    await clock.advance(0);
+    attachments.reported(wanted() ?? [], node);
+    await mounting;
+    host.injectFault('removeEmpty', () =>
+      Promise.reject(new KubeletError('unavailable', 'Away', 'driver is unreachable')),
+    );
+    await expect(ended(pod)).rejects.toThrow(
+      'UnmountVolume.TearDown failed for volume "pv" : driver is unreachable',
+    );
+    const shown = volumes.manager.activities(podUid(pod)).map(({ what }) => what);
+    expect(shown.at(-1)).toContain(
+      'volumes could not be unmounted, 1 attempts: UnmountVolume.TearDown failed',
+    );
+    const woken: string[] = [];
+    volumes.manager.wake.subscribe((uid) => woken.push(uid));
+    driverChanged.push('driven');
+    expect(woken).toContain('one');
+    host.injectFault('removeEmpty', undefined);
+    await ended(pod);
+    expect(volumes.manager.activities(podUid(pod))).toEqual([]);
+  });
+
+  test('a claim that a pod uses under two names is set up once', async () => {
+    attach();
+    const persistentVolumeClaim = { claimName: 'claim-pv' };
+    const pod = aPod({
+      uid: 'one',
+      volumes: [
+        { name: 'v', persistentVolumeClaim },
+        { name: 'w', persistentVolumeClaim },
+      ],
+      containers: [
+        aContainer({
+          volumeMounts: [
+            { name: 'v', mountPath: '/v' },
+            { name: 'w', mountPath: '/w' },
+          ],
+        }),
+      ],
+    });
+    const mounting = outcomeOf(pod);
+    await clock.advance(0);
+    attachments.reported(wanted() ?? [], node);
+    expect(await mounting).toBe('mounted');
+    expect(driverCalls).toEqual(['stage handle-of-pv', 'publish pv']);
+    expect(volumes.mounts.ofPod(podUid(pod)).map(({ spec }) => spec.name)).toEqual(['v', 'w']);
+    await ended(pod);
+    expect(driverCalls.slice(2)).toEqual(['unpublish pv', 'unstage handle-of-pv']);
+  });
+
+  test('a plugin without mount options rejects a persistent volume that has them', async () => {
+    bound({ ...driven, mountOptions: ['noatime'] });
+    expect(await mounted(podUsing('one', 'mount'))).toContain(
+      'MountVolume.MountOptionSupport check failed for volume "pv" : mount options are not supported for this volume type',
+    );
+  });
+
+  test('a kind of volume that no plugin serves is reported as upstream reports it', async () => {
+    bound({ glusterfs: { endpoints: 'e', path: 'p' } });
+    expect(await mounted(podUsing('one', 'mount'))).toBe(
+      'unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: failed to get Plugin from volumeSpec for volume "v" err=no volume plugin matched',
     );
   });
 });
