@@ -52,6 +52,8 @@ export interface PodVolumes {
    * mounted or the path leaves it.
    */
   readFile(pod: Pod, request: VolumeFileRequest, signal: AbortSignal): Promise<VolumeFile>;
+  /** The groups that the persistent volumes of a pod name and its security context does not; of mounted volumes only. */
+  extraGroups(pod: Pod): readonly number[];
   /** Unmounts and removes all volumes of a pod whose containers have exited. Resolves when nothing is left of them. */
   unmount(uid: PodUid, signal: AbortSignal): Promise<void>;
 }

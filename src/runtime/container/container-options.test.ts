@@ -13,6 +13,7 @@ import { containerOptions, messageMount } from './container-options.ts';
 const { signal } = new AbortController();
 const noServices = { services: async () => [] } as unknown as PodObjects;
 const noVolumes: PodVolumes = {
+  extraGroups: () => [],
   mount: async () => undefined,
   containerMounts: async () => ({ mounts: [], devices: [] }),
   unmount: async () => undefined,

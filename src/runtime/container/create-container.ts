@@ -157,6 +157,7 @@ async function buildConfig(
     imageRef: image.ref,
     imageUser: image,
     users,
+    volumeGroups: deps.inputs.volumes.extraGroups(pod),
     targetId,
     options,
     grants,

@@ -222,6 +222,11 @@ test('an ephemeral container joins the PID namespace of its target, unless the p
   expect(options({ shareProcessNamespace: true })).not.toHaveProperty('targetId');
 });
 
+test('the groups of persistent volumes follow those of the pod', () => {
+  const pod = aPod({ securityContext: { fsGroup: 1, supplementalGroups: [2] } });
+  expect(sandboxSecurityContext(pod, undefined, [3]).supplementalGroups).toEqual([1n, 2n, 3n]);
+});
+
 test('rejects an unknown supplementalGroupsPolicy', () => {
   const pod = aPod({ securityContext: { supplementalGroupsPolicy: 'Never' } });
   expect(() => sandboxSecurityContext(pod, undefined)).toThrow('unsupported supplementalGroupsPolicy: Never');

@@ -64,6 +64,7 @@ export function namespaceOptions(pod: Pod, users: PodUserNamespace): CriRequest<
 export function sandboxSecurityContext(
   pod: Pod,
   users: PodUserNamespace,
+  volumeGroups: readonly number[] = [],
 ): CriRequest<LinuxSandboxSecurityContext> {
   const podContext = pod.spec?.securityContext;
   return {
@@ -72,7 +73,7 @@ export function sandboxSecurityContext(
     seccomp: { profileType: SecurityProfile_ProfileType.RuntimeDefault },
     runAsUser: int64(podContext?.runAsUser),
     runAsGroup: int64(podContext?.runAsGroup),
-    supplementalGroups: supplementalGroups(pod),
+    supplementalGroups: supplementalGroups(pod, volumeGroups),
     supplementalGroupsPolicy: groupsPolicy(pod),
     selinuxOptions: podContext?.seLinuxOptions,
   };
@@ -83,6 +84,8 @@ export interface SecurityInput {
   readonly container: Container;
   readonly imageUser: ImageUser;
   readonly users: PodUserNamespace;
+  /** The groups that persistent volumes add. Default: none. */
+  readonly volumeGroups?: readonly number[];
   /** The target container of an ephemeral container, whose PID namespace it joins. */
   readonly targetId?: string | undefined;
 }
@@ -107,7 +110,7 @@ export function containerSecurityContext(
     runAsUsername: runAsUser === undefined ? imageUser.username : '',
     runAsGroup: int64(own.runAsGroup ?? podContext.runAsGroup),
     readonlyRootfs: own.readOnlyRootFilesystem === true,
-    supplementalGroups: supplementalGroups(pod),
+    supplementalGroups: supplementalGroups(pod, input.volumeGroups ?? []),
     supplementalGroupsPolicy: groupsPolicy(pod),
     selinuxOptions: own.seLinuxOptions ?? podContext.seLinuxOptions,
     noNewPrivs: own.allowPrivilegeEscalation === false,
@@ -184,10 +187,11 @@ function localhostProfile(root: string, name: string): string {
   return join(root, name);
 }
 
-function supplementalGroups(pod: Pod): bigint[] {
+function supplementalGroups(pod: Pod, volumeGroups: readonly number[]): bigint[] {
   const context = pod.spec?.securityContext;
   const fsGroup = context?.fsGroup === undefined ? [] : [BigInt(context.fsGroup)];
-  return [...fsGroup, ...(context?.supplementalGroups ?? []).map((group) => BigInt(group))];
+  const groups = [...(context?.supplementalGroups ?? []), ...volumeGroups];
+  return [...fsGroup, ...groups.map((group) => BigInt(group))];
 }
 
 function groupsPolicy(pod: Pod): SupplementalGroupsPolicy {

@@ -19,7 +19,7 @@ import { prepareSandbox } from './prepare-sandbox.ts';
 interface CreateSandboxDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly cri: Pick<CriRuntime, 'runPodSandbox'>;
   readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
-  readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'userNamespaces'>;
+  readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'userNamespaces' | 'volumes'>;
   readonly records: Pick<ContainerRecords, 'resizes'>;
   readonly report: RuntimeReports;
 }

@@ -30,6 +30,7 @@ const settings: PodConfigSettings = {
 const depsWith = (runtimeClass: PodObjects['runtimeClass']) => ({
   node: { settings },
   inputs: {
+    volumes: { extraGroups: () => [] },
     objects: { runtimeClass } as PodObjects,
     userNamespaces: {
       of: async (_pod: unknown, handler: string) => ({ mode: handler === 'kata-fc' ? 0 : 2 }) as const,

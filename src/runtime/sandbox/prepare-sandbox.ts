@@ -18,7 +18,9 @@ interface PreparedSandbox {
 
 interface PrepareSandboxDeps {
   readonly node: Pick<RuntimeNode, 'settings'>;
-  readonly inputs: Pick<PodInputs, 'objects' | 'userNamespaces'>;
+  readonly inputs: Pick<PodInputs, 'objects' | 'userNamespaces'> & {
+    readonly volumes: Pick<PodInputs['volumes'], 'extraGroups'>;
+  };
 }
 
 export async function prepareSandbox(
@@ -30,7 +32,8 @@ export async function prepareSandbox(
 ): Promise<PreparedSandbox> {
   const runtimeHandler = await lookUpHandler(inputs, pod, signal);
   const userNamespace = await inputs.userNamespaces.of(pod, runtimeHandler, signal);
-  const config = generateSandboxConfig({ pod, attempt, resolver, userNamespace }, node.settings);
+  const volumeGroups = inputs.volumes.extraGroups(pod);
+  const config = generateSandboxConfig({ pod, attempt, resolver, userNamespace, volumeGroups }, node.settings);
   return { config, runtimeHandler };
 }
 

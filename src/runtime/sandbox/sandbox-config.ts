@@ -49,13 +49,15 @@ interface SandboxInput {
   /** The content of the node's resolv.conf. */
   readonly resolver?: ResolverSettings | undefined;
   readonly userNamespace: PodUserNamespace;
+  /** The groups that persistent volumes add. Default: none. */
+  readonly volumeGroups?: readonly number[];
 }
 
 const maxHostname = 63;
 const maxKernelHostname = 64;
 
 export function generateSandboxConfig(
-  { pod, attempt, resolver, userNamespace }: SandboxInput,
+  { pod, attempt, resolver, userNamespace, volumeGroups = [] }: SandboxInput,
   settings: PodConfigSettings,
 ): CriRequest<PodSandboxConfig> {
   const uid = podUid(pod);
@@ -80,7 +82,7 @@ export function generateSandboxConfig(
     annotations: { ...pod.metadata?.annotations },
     linux: {
       cgroupParent: settings.cgroupParent(pod),
-      securityContext: sandboxSecurityContext(pod, userNamespace),
+      securityContext: sandboxSecurityContext(pod, userNamespace, volumeGroups),
       sysctls: Object.fromEntries(sysctls) as Record<string, string>,
       overhead: overheadResources(pod, settings.resources),
       resources: sandboxResources(pod, settings.resources),

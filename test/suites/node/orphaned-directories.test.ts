@@ -41,11 +41,11 @@ test('unmounts the volumes of an orphaned pod before it removes their directory'
 
 test('keeps the directory of a volume that no plugin serves, and reports it once', async () => {
   before();
-  await node.volumes.makeDirectory(`${volumes}/example.com~odd/v`);
+  await node.volumes.makeDirectory(`${volumes}/kubernetes.io~odd/v`);
   await node.start();
   await node.clock.advance(600_000);
   expect(node.directories).toContain(volumes);
-  expect(node.logged('example.com~odd').filter((line) => /^[EW]/.test(line))).toHaveLength(1);
+  expect(node.logged('kubernetes.io~odd').filter((line) => /^[EW]/.test(line))).toHaveLength(1);
 });
 
 test('removes nothing while a source has not reported', async () => {

@@ -136,7 +136,7 @@ const userNamespaces = {
 const resolver = { servers: ['10.255.255.53'], searches: [], options: [] };
 
 async function sandboxOf(recorded: Recorded): Promise<PodSandboxConfig> {
-  const deps = { node: { settings }, inputs: { objects: objectsOf(recorded), userNamespaces } };
+  const deps = { node: { settings }, inputs: { objects: objectsOf(recorded), userNamespaces, volumes: { extraGroups: () => [] } } };
   const { config } = await prepareSandbox(deps, podOf(recorded), 0, resolver, signal);
   return PodSandboxConfig.fromPartial(config as PodSandboxConfig);
 }
@@ -159,6 +159,7 @@ async function containerOf(
   const volumes = {
     mount: async () => undefined,
     containerMounts: async () => ({ mounts, devices: [] }),
+    extraGroups: () => [],
     unmount: async () => undefined,
     readFile: async () => ({ hostPath: '', data: undefined }),
   };
