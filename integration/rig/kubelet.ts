@@ -123,6 +123,8 @@ export class Kubelet {
       // The disk of the machine may be nearly full, which concerns only the tests of eviction and garbage collection.
       evictionHard: { 'memory.available': '100Mi' },
       imageGCHighThresholdPercent: 100,
+      // The default directory belongs to the machine.
+      volumePluginDir: join(this.dir, 'volume-plugins'),
       ...this.#options.config,
     };
     const path = join(this.dir, 'config.json');

@@ -171,6 +171,8 @@ async function removeShared(): Promise<void> {
 export async function clearWorkspace(workspace: RigWorkspace): Promise<Traces> {
   const traces = findTraces(workspace);
   await endProcesses(workspace, traces);
+  // Before the mounts: the kubelet keeps a device of a pod open with a loop device whose file is in a mount.
+  await detachLoopDevices(workspace.dir);
   await unmountBelow(workspace.dir);
   const mounts = mountsBelow(workspace.dir);
   // Deleting through a mount would delete the mounted files.

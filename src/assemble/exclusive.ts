@@ -3,6 +3,7 @@ import type { CriRuntime } from '../api/cri/runtime.ts';
 import { latestContainer } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
+import type { CsiRegistry } from '../api/ports/csi.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
@@ -11,6 +12,7 @@ import type { Pleg } from '../pleg/pleg.ts';
 import { pluginHandlers } from '../plugins/plugin-handlers.ts';
 import { PluginManager } from '../plugins/plugin-manager.ts';
 import { countPlugins } from '../plugins/plugin-metrics.ts';
+import { RegisteredDevicePlugins } from '../plugins/registered-device-plugins.ts';
 import { DevicePluginRegistrationServer } from '../plugins/registration-server.ts';
 import type { ResourceViews } from '../pod-resources/resource-views.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
@@ -42,6 +44,8 @@ interface ExclusiveRooms {
   readonly budget: NodeBudget;
   readonly metrics: KubeletMetrics;
   readonly events: EventSink;
+  /** CSI drivers register through the same directory as device plugins. */
+  readonly drivers: CsiRegistry;
   /** False until the runtime has reported whether it has the pod. */
   readonly isInspected: (uid: PodUid) => boolean;
 }
@@ -49,6 +53,8 @@ interface ExclusiveRooms {
 interface ExclusiveRoom {
   readonly resources: ManagedResources;
   readonly devices: DeviceManager;
+  /** Which device plugins are registered. */
+  readonly devicePlugins: RegisteredDevicePlugins;
   /** For the pod resources API. */
   readonly views: ResourceViews;
   /** Started before pods are admitted: they restore the state of an earlier process. */
@@ -71,7 +77,7 @@ export function assembleExclusive(input: ExclusiveInput, rooms: ExclusiveRooms):
   const numa = new NumaNodes(machine.nodes);
   const alignment = new TopologyMetrics(rooms.metrics.registry, clock);
   const running = runningContainers(input, rooms);
-  const { devices, plugins, registration } = assembleDevices(input, rooms, { numa, running });
+  const { devicePlugins, devices, plugins, registration } = assembleDevices(input, rooms, { numa, running });
   const cpus = assembleCpus(input, rooms, { numa, running, alignment });
   const memory = assembleMemory(input, rooms, running);
   const topology = new TopologyManager({
@@ -94,6 +100,7 @@ export function assembleExclusive(input: ExclusiveInput, rooms: ExclusiveRooms):
   return {
     resources: new ManagedResources({ topology, devices, cpus, memory }),
     devices,
+    devicePlugins,
     views,
     managers: [cpus, memory, devices],
     releases: (pleg) => topology.follow({ desired, lifecycles, observed, pleg }),
@@ -123,13 +130,13 @@ interface DeviceParts {
   readonly running: RunningContainers;
 }
 
-interface AssembledDevices extends Pick<ExclusiveRoom, 'devices' | 'plugins'> {
+interface AssembledDevices extends Pick<ExclusiveRoom, 'devices' | 'devicePlugins' | 'plugins'> {
   readonly registration: DevicePluginRegistrationServer;
 }
 
 function assembleDevices(
   { clock, edges, flags, log }: ExclusiveInput,
-  { active, events, isInspected, metrics, stores }: ExclusiveRooms,
+  { active, drivers, events, isInspected, metrics, stores }: ExclusiveRooms,
   { numa, running }: DeviceParts,
 ): AssembledDevices {
   const { desired, observed } = stores;
@@ -154,11 +161,12 @@ function assembleDevices(
     clock,
     log: log.with({ component: 'device-manager' }),
   });
+  const devicePlugins = new RegisteredDevicePlugins(devices);
   const registration = new DevicePluginRegistrationServer({
     directory: flags.devicePluginDir,
     listen: edges.listenGrpc,
     files: edges.plugins.deviceDirectory,
-    registry: devices,
+    registry: devicePlugins,
     clock,
     log: log.with({ component: 'device-plugin-registration' }),
   });
@@ -166,12 +174,12 @@ function assembleDevices(
     directory: `${flags.rootDir}/plugins_registry`,
     watch: edges.plugins.watch,
     dial: edges.plugins.dial,
-    handlers: pluginHandlers(devices),
+    handlers: pluginHandlers(devicePlugins, drivers),
     clock,
     log: log.with({ component: 'plugin-manager' }),
   });
   countPlugins(metrics.registry, manager);
-  return { devices, plugins: [registration, manager], registration };
+  return { devices, devicePlugins, plugins: [registration, manager], registration };
 }
 
 interface CpuParts extends DeviceParts {

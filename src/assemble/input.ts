@@ -1,6 +1,7 @@
 // The input of the composition root: settings, facts about the machine, edges. Types only.
 import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
+import type { HostDevices, HostPrograms } from '../api/ports/host-programs.ts';
 import type { CpuTopology } from '../api/ports/host-usage.ts';
 import type { MachineTopology } from '../api/ports/machine-topology.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
@@ -29,6 +30,7 @@ import type { DecodeInWorker } from '../sources/build-pods.ts';
 import type { ManifestFiles } from '../sources/file-source.ts';
 import type { NodeLoadDeps } from '../stats/load/node-load.ts';
 import type { StatsDeps } from '../stats/stats.ts';
+import type { DriverFiles } from '../volumes/flex-volume/drivers.ts';
 import type { OpenCluster } from './cluster-api.ts';
 
 /** What image pulls use besides the runtime. */
@@ -73,6 +75,9 @@ export interface Edges
     | 'logRotation'
     | 'loopDelay'
     | 'historyFiles'
+    | 'hostPrograms'
+    | 'hostDevices'
+    | 'flexDrivers'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -88,6 +93,9 @@ export interface Edges
   readonly logRotation: (podLogsDir: string) => RotationHost;
   readonly loopDelay: LoopDelaySource;
   readonly historyFiles: (directory: string) => HistoryFiles;
+  readonly hostPrograms: HostPrograms;
+  readonly hostDevices: HostDevices;
+  readonly flexDrivers: (directory: string, log: Logger) => DriverFiles;
 }
 
 export interface AssembleInput {

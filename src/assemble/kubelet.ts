@@ -1,6 +1,7 @@
 // The composition root: what each room depends on, and the order in which components start. Nothing is decided here.
 // Stores first, then connections, then the loops in the order in which a pod passes them. ARCHITECTURE.md has the way of a
 // pod, docs/wiring.md the stores, writers and wake-ups.
+import type { Node } from '../api/k8s/types.ts';
 import type { Component } from '../base/component.ts';
 import type { Store } from '../base/store.ts';
 import { gateSamples } from '../config/gates/feature-gates.ts';
@@ -13,9 +14,11 @@ import { reportedResizes } from '../resources/allocation/resize-views.ts';
 import { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { type HealthCheck, leaseChecks } from '../server/health.ts';
 import { PodExplainer } from '../status/explain-pods.ts';
+import { NodeAttachments } from '../volumes/attach/node-attachments.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
 import { assembleAllocation } from './allocation.ts';
 import { assembleServing } from './certs.ts';
+import { assembleCsi } from './csi.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
@@ -26,8 +29,8 @@ import { assembleImageGc } from './image-gc.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
 import { assembleLogRotation } from './log-rotation.ts';
-import { assembleNode } from './node.ts';
-import { assembleObjects } from './objects.ts';
+import { assembleNode, assembleStartup } from './node.ts';
+import { assembleObjects, assembleStorage } from './objects.ts';
 import { assemblePleg } from './pleg.ts';
 import { assemblePodCertificates } from './pod-certificates.ts';
 import { assemblePodResources } from './pod-resources.ts';
@@ -40,7 +43,8 @@ import { assembleSources } from './sources.ts';
 import { assembleStats, openStats } from './stats.ts';
 import { assembleStatus } from './status.ts';
 import { createStores, type SharedStores } from './stores.ts';
-import { assembleVolumes } from './volumes.ts';
+import { assembleVolumeHealth } from './volume-health.ts';
+import { assembleFlexDrivers, assembleVolumes } from './volumes.ts';
 import { assembleWorkers } from './workers.ts';
 
 export interface Kubelet {
@@ -77,6 +81,8 @@ export function assemble(input: AssembleInput): Kubelet {
   // What a pod needs before it starts.
   const events = assembleEvents(input, { api, ownNode });
   const { objects, components: objectLoops } = assembleObjects(input, { api, stores });
+  const { storage, components: storageLoops } = assembleStorage(api);
+  const csi = assembleCsi(input, { api, stores, storage, metrics });
   const podCertificates = assemblePodCertificates(input, { api, stores, objects, events, metrics });
   const exclusive = assembleExclusive(input, {
     stores,
@@ -86,6 +92,7 @@ export function assemble(input: AssembleInput): Kubelet {
     budget,
     metrics,
     events,
+    drivers: csi.drivers,
     isInspected: (uid) => pleg.isInspected(uid),
   });
   const resources = assembleResources(input, {
@@ -97,15 +104,25 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics,
   });
   const images = assembleImages(input, { cri, objects, events, metrics: metrics.images });
+  const attachments =
+    api && new NodeAttachments({ ownNode, byController: config.enableControllerAttachDetach });
   const volumes = assembleVolumes({
     rootDir: flags.rootDir,
     syncFrequencyMs: config.syncFrequency.ms,
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
     lifecycles,
+    attachments,
+    reject: (uid, refusal) => void stores.kills.kill(uid, refusal),
     gates,
     metrics: metrics.volumes,
     host: edges.volumes,
     objects,
+    storage,
+    drivers: csi.drivers,
+    nodeName,
+    programs: edges.hostPrograms,
+    devices: edges.hostDevices,
+    flexDrivers: assembleFlexDrivers(input),
     certificates: podCertificates.certificates,
     events,
     cri,
@@ -114,6 +131,7 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: log.with({ component: 'volumes' }),
   });
+  const volumeHealth = assembleVolumeHealth(input, { csi, volumes, metrics });
 
   const logRotation = assembleLogRotation(input, { cri, stores });
 
@@ -160,6 +178,7 @@ export function assemble(input: AssembleInput): Kubelet {
     reported,
     resizes: resizeViews,
     devices: exclusive.devices,
+    volumeHealth: volumeHealth.store,
     pleg,
     hostIps,
   });
@@ -211,6 +230,10 @@ export function assemble(input: AssembleInput): Kubelet {
     resources: exclusive.nodeResources,
     pressure: stores.pressure,
     volumesInUse: () => volumes.manager.reportedInUse(desired),
+    volumesInUseChanged: volumes.manager.inUseChanged,
+    volumesInUseReported: (names: readonly string[], reported: Node) =>
+      attachments?.reported(names, reported),
+    startup: assembleStartup(input, { csi, devicePlugins: exclusive.devicePlugins }),
   };
   const { bootedAtMs } = readers.edge;
   const node = api && assembleNode(input, { api, stores, cri, pleg, features, bootedAtMs, metrics, events });
@@ -263,6 +286,8 @@ export function assemble(input: AssembleInput): Kubelet {
     ...history.components,
     ...resources.components,
     ...objectLoops,
+    ...storageLoops,
+    ...csi.components,
     ...podCertificates.components,
     ...images.components,
     unfinishedHooks,
@@ -271,6 +296,7 @@ export function assemble(input: AssembleInput): Kubelet {
     probes,
     status,
     ...volumes.components,
+    ...volumeHealth.components,
     ...(resizes === undefined ? [] : [resizes]),
     eviction.unfinished,
     ...workers.components,
@@ -295,12 +321,14 @@ export function assemble(input: AssembleInput): Kubelet {
       conditions,
       unfinishedHooks,
       volumes.mounts,
+      ...(volumeHealth.store === undefined ? [] : [volumeHealth.store]),
     ],
     sources: {
       admission,
       cri,
+      devicePlugins: exclusive.devicePlugins,
       objects,
-      volumes: volumes.manager,
+      ...volumes.sources,
       ...eviction.sources,
       ...(api && { apiServer: api }),
     },

@@ -14,12 +14,15 @@ import { NodeStatusLoop } from '../node/node-status-loop.ts';
 import { NodeWatch } from '../node/node-watch.ts';
 import { RuntimeState } from '../node/runtime-state.ts';
 import { startingEvent } from '../node/starting-event.ts';
+import { StartupProblems } from '../node/startup-problems.ts';
 import { VersionCheck } from '../node/version-check.ts';
 import type { Pleg } from '../pleg/pleg.ts';
+import type { RegisteredDevicePlugins } from '../plugins/registered-device-plugins.ts';
 import { MirrorPods } from '../pods/mirror-pods.ts';
 import { ApiSource } from '../sources/api-source.ts';
 import { StatusPusher } from '../status/push/status-pusher.ts';
 import type { ClusterApi } from './cluster-api.ts';
+import type { CsiRoom } from './csi.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';
 
@@ -145,4 +148,31 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
     components: [metrics.follow(ownNode), runtime, startingEvent(events), status, mirrors, versions],
     source,
   };
+}
+
+/** What the node waits for before it is Ready for the first time. */
+export function assembleStartup(
+  { flags }: Pick<AssembleInput, 'flags'>,
+  { csi, devicePlugins }: { readonly csi: CsiRoom; readonly devicePlugins: RegisteredDevicePlugins },
+): StartupProblems {
+  const { csiNode, drivers } = csi;
+  const isDriver = (name: string): boolean => drivers.isRegistered(name);
+  const isPlugin = (name: string): boolean => devicePlugins.isRegistered(name);
+  return new StartupProblems({
+    csiNode,
+    required: [
+      {
+        kind: 'CSI driver',
+        names: flags.readyRequiresCsiDrivers,
+        isRegistered: isDriver,
+        changed: drivers.changed,
+      },
+      {
+        kind: 'device plugin',
+        names: flags.readyRequiresDevicePlugins,
+        isRegistered: isPlugin,
+        changed: devicePlugins.changed,
+      },
+    ],
+  });
 }

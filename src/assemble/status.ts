@@ -16,13 +16,15 @@ interface StatusRooms {
   readonly reported: StatusLoopDeps['stores']['observed'];
   readonly resizes: StatusLoopDeps['stores']['resizes'];
   readonly devices: NonNullable<StatusLoopDeps['stores']['devices']>;
+  /** Undefined: the gate CSIVolumeHealth is off. */
+  readonly volumeHealth: StatusLoopDeps['stores']['volumeHealth'];
   readonly pleg: Pleg;
   readonly hostIps: HostIps;
 }
 
 export function assembleStatus(
   { clock, gates, log }: Pick<AssembleInput, 'clock' | 'gates' | 'log'>,
-  { allocated, devices, hostIps, pleg, reported, resizes, stores }: StatusRooms,
+  { allocated, devices, hostIps, pleg, reported, resizes, stores, volumeHealth }: StatusRooms,
 ): StatusLoop {
   const { apiPods, lifecycles, probeResults, statuses } = stores;
   return new StatusLoop({
@@ -33,6 +35,7 @@ export function assembleStatus(
       probes: probeResults,
       resizes,
       devices: gates.ResourceHealthStatus ? devices : undefined,
+      volumeHealth,
       apiPods,
     },
     statuses,

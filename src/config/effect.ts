@@ -49,7 +49,6 @@ export const missing = {
   csi: 'CSI',
   dra: 'dynamic resource allocation',
   logOutput: 'splitting and buffering of the log output',
-  seLinuxMounts: 'mounting volumes with an SELinux context',
   shutdown: 'graceful node shutdown',
   tracing: 'tracing',
 } as const;

@@ -18,7 +18,7 @@ const lines = (text: string): readonly string[] => text.trim().split('\n');
 describe('flags', () => {
   const shared = allFlags.filter(({ spec }) => spec.own !== true);
 
-  test('only nine are not upstream’s', () => {
+  test('only eleven are not upstream’s', () => {
     expect(allFlags.filter((entry) => !shared.includes(entry)).map(({ name }) => name)).toEqual([
       'allow-get-streams',
       'auto-reserve',
@@ -29,6 +29,8 @@ describe('flags', () => {
       'history-log-lines',
       'history-max-size',
       'image-gc-keep',
+      'ready-requires-csi-drivers',
+      'ready-requires-device-plugins',
     ]);
   });
 

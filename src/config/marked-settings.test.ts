@@ -63,13 +63,12 @@ test('warns about a changed gate of the kubelet, and not about one of another co
 });
 
 test('warns about a changed setting that is only partly in effect', async () => {
-  expect(await warningsOf('enableControllerAttachDetach: false\n')).toEqual([
+  expect(await warningsOf('featureGates: { SELinuxMount: false }\n')).toEqual([
     {
       message: 'Setting has only part of its effect in this kubelet yet',
       values: {
-        field: 'enableControllerAttachDetach',
-        flag: '--enable-controller-attach-detach',
-        detail: 'the kubelet never attaches volumes itself; false changes only the annotation of the Node',
+        gate: 'SELinuxMount',
+        detail: 'iSCSI and Fibre Channel volumes are mounted without an SELinux context',
       },
     },
   ]);

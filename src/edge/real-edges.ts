@@ -1,7 +1,9 @@
 // The edges of a real node, which src/assemble plugs into the rooms. Tests plug in doubles of the same shape.
 
 import { randomBytes } from 'node:crypto';
+import type { CsiDialer } from '../api/ports/csi.ts';
 import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log/log.ts';
 import { certificateHost } from './certs/certificate-host.ts';
 import { podKeys } from './certs/pod-key.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
@@ -11,12 +13,16 @@ import { systemProcesses } from './cgroup/system-processes.ts';
 import { systemdCgroups } from './cgroup/systemd-cgroups.ts';
 import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
+import { csiDialer } from './csi/csi-dialer.ts';
 import { devicePluginDialer } from './device-plugin/dial-device-plugin.ts';
 import { PodFiles } from './files/pod-files.ts';
 import { recordFiles } from './files/record-files.ts';
 import { textFile } from './files/text-file.ts';
+import { DriverDirectory } from './flex-volume/driver-directory.ts';
 import { type ListenGrpcOptions, listenGrpc } from './grpc-server/listen-grpc.ts';
 import { HistoryDirectory } from './history/history-files.ts';
+import { NodeHostDevices } from './host-programs/host-devices.ts';
+import { NodePrograms } from './host-programs/host-programs.ts';
 import type { ProxyUpgrade } from './http/http-exchange.ts';
 import { listenHttp } from './http/listen-http.ts';
 import { listenHttps } from './http/listen-https.ts';
@@ -61,6 +67,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     clock,
     ...decodeLimits,
   });
+  const programs = new NodePrograms();
   return {
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
@@ -107,6 +114,13 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
       devicePlugins: devicePluginDialer(clock),
       deviceDirectory: devicePluginDirectory,
     },
+    /** The node services of CSI drivers. */
+    csi: (options: Pick<Parameters<typeof csiDialer>[0], 'observe'>): CsiDialer =>
+      csiDialer({ ...options, clock }),
+    /** Programs and devices for volumes that the host attaches. */
+    hostPrograms: programs,
+    hostDevices: new NodeHostDevices({ programs }),
+    flexDrivers: (directory: string, log: Logger) => new DriverDirectory({ directory, clock, log }),
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,

@@ -2,6 +2,8 @@
 // Invariant: every source has a deadline of responseTimeoutMs; on failure its last value is kept or its field is omitted.
 // Upstream: the setters' inputs in pkg/kubelet/kubelet_node_status.go.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
+import { isNodeReady } from '../api/k8s/node-ready.ts';
+import type { Node } from '../api/k8s/types.ts';
 import type { PressureCondition, PressureView } from '../api/ports/pressure.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import { mergeChannels, type Subscribable } from '../base/channel.ts';
@@ -17,6 +19,7 @@ import type {
   NodeResources,
 } from './node-facts.ts';
 import type { RuntimeState } from './runtime-state.ts';
+import type { StartupProblems } from './startup-problems.ts';
 
 export interface NodeHost {
   architecture(): string;
@@ -30,8 +33,14 @@ export interface NodeFeatureFacts {
   readonly pressure: PressureView;
   /** Undefined until the volumes that an earlier process mounted are known. */
   volumesInUse?(): readonly string[] | undefined;
+  /** Announces that volumesInUse() may return something else. */
+  readonly volumesInUseChanged?: Subscribable<void>;
+  /** The node's status has these volumes now. `node`: the API server's response. */
+  volumesInUseReported?(names: readonly string[], node: Node): void;
   /** Reasons for NotReady beyond runtime and network: storage, a shutdown in progress. */
   problems?(): readonly string[];
+  /** Reasons for NotReady that count only until the node was Ready once since it booted. */
+  readonly startup?: StartupProblems;
 }
 
 interface GatherDeps {
@@ -55,12 +64,21 @@ export class NodeFactsGatherer {
     this.#deps = deps;
   }
 
-  /** Announced when the runtime turns ready or not ready, or a pressure condition or the devices change. */
+  /** Announced when the runtime turns ready or not ready, or a pressure condition, the devices or the volumes in use change. */
   get changed(): Subscribable<void> {
     const { features, runtime } = this.#deps;
     const { devicesChanged } = features.resources;
     const devices = devicesChanged === undefined ? [] : [devicesChanged];
-    return mergeChannels(runtime.changed, features.pressure.changed, ...devices);
+    const volumes = features.volumesInUseChanged === undefined ? [] : [features.volumesInUseChanged];
+    const startup = features.startup === undefined ? [] : [features.startup.changed];
+    return mergeChannels(runtime.changed, features.pressure.changed, ...devices, ...volumes, ...startup);
+  }
+
+  /** The node's status with these facts was written. */
+  reported({ volumesInUse }: NodeFacts, node: Node): void {
+    const { features } = this.#deps;
+    if (volumesInUse !== undefined) features.volumesInUseReported?.(volumesInUse, node);
+    if (isNodeReady(node)) features.startup?.passed();
   }
 
   async gather(signal: AbortSignal): Promise<NodeFacts> {
@@ -83,6 +101,7 @@ export class NodeFactsGatherer {
       runtimeHandlers: runtime.handlers,
       features: runtime.features,
       problems: [...runtime.problems(), ...(features.problems?.() ?? [])],
+      startupProblems: features.startup?.problems() ?? [],
       pressure: nodePressure(features.pressure.conditions()),
       volumesInUse: features.volumesInUse?.(),
     };

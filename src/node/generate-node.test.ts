@@ -432,3 +432,22 @@ test('reports whether it runs in a user namespace, unless the gate is off', () =
   };
   expect([report(true, true), report(true, false), report(false, true)]).toEqual([true, false, undefined]);
 });
+
+const startup = { startupProblems: ['CSINode is not yet initialized'] };
+const wasReady = initial();
+const startupCases: readonly (readonly [string, Node, Partial<ReturnType<typeof facts>>, string])[] = [
+  ['a new node waits', {}, startup, 'False'],
+  ['a node that was Ready since it booted does not wait again', wasReady, startup, 'True'],
+  [
+    'a node that has booted since waits',
+    wasReady,
+    { ...startup, identity: { ...facts().identity, bootID: 'b2' } },
+    'False',
+  ],
+  ['a node that has not been Ready yet still waits', initial({}, startup), startup, 'False'],
+  ['other problems count in any case', wasReady, { problems: ['down'] }, 'False'],
+];
+test.each(startupCases)('startup problems: %s', (_name, before, found, want) => {
+  const { node } = generateNode(before, settings(), facts(found), nowMs);
+  expect(node.status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe(want);
+});

@@ -2,6 +2,7 @@
 // Invariant: fields owned by others (conditions, labels, annotations, extended resources, volumesAttached) are kept.
 // Upstream: initialNode, updateNode and defaultNodeStatusFuncs in pkg/kubelet/kubelet_node_status.go, nodestatus/setters.go.
 
+import { isNodeReady } from '../api/k8s/node-ready.ts';
 import type { ContainerImage, Node, NodeStatus, NodeSystemInfo, Taint } from '../api/k8s/types.ts';
 import type { EventText } from '../api/ports/events.ts';
 import { computeAddresses, providedIpAnnotation } from './node-addresses.ts';
@@ -69,7 +70,7 @@ export function generateNode(
   const conditions = computeConditions({
     before: status.conditions ?? [],
     pressure: facts.pressure,
-    problems: facts.problems,
+    problems: [...facts.problems, ...(wasReady(status, facts) ? [] : facts.startupProblems)],
     capacity: amounts.capacity,
     localStorageIsolation: settings.localStorageIsolation,
     now: apiTime(nowMs),
@@ -139,6 +140,14 @@ function imagesOf(images: readonly NodeImage[], limit: number): ContainerImage[]
     names: [...digests, ...tags].slice(0, maxNamesPerImage),
     sizeBytes,
   }));
+}
+
+/**
+ * Whether the node is reported Ready since it booted: a restart of the kubelet does not change that.
+ * differs from upstream, where the node is NotReady until the new process has read CSINode.
+ */
+function wasReady(status: NodeStatus, { identity }: NodeFacts): boolean {
+  return isNodeReady({ status }) && status.nodeInfo?.bootID === identity.bootID;
 }
 
 function bootChanged(status: NodeStatus, { identity }: NodeFacts): boolean {

@@ -67,6 +67,8 @@ export interface NodeFacts {
   readonly features: NodeFeatures | undefined;
   /** Why the node is not ready: runtime, network, storage, shutdown, in this order. */
   readonly problems: readonly string[];
+  /** Why the node is not ready yet; without effect on a node that was reported Ready since it booted. */
+  readonly startupProblems: readonly string[];
   readonly pressure: NodePressure;
   /** Undefined until the volumes that an earlier process mounted are known. */
   readonly volumesInUse: readonly string[] | undefined;

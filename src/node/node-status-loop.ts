@@ -36,6 +36,8 @@ interface NodeStatusDeps {
   };
   readonly facts: {
     gather(signal: AbortSignal): Promise<NodeFacts>;
+    /** The node's status with these facts was written. `node`: the API server's response. */
+    reported?(facts: NodeFacts, node: Node): void;
     /** Announced when the runtime turns ready or not ready. */
     readonly changed: Subscribable<void>;
   };
@@ -180,16 +182,21 @@ export class NodeStatusLoop implements Component {
     const watched = own.get();
     const cached = watched === undefined ? this.#written : laterObject(watched, this.#written);
     const before = attempt > 0 || cached === undefined ? await api.get(signal) : cached;
-    const generated = generateNode(before, settings, await this.#gather(signal), clock.now());
+    const gathered = await this.#gather(signal);
+    const generated = generateNode(before, settings, gathered, clock.now());
     for (const problem of generated.problems) log.error('Failed to set some node status fields', { problem });
     const changed = nodeHasChanged(before, generated.node) && !this.#wasSent(before, generated.node);
-    if (!changed && !this.#isReportDue()) return;
+    if (!changed && !this.#isReportDue()) {
+      this.#deps.facts.reported?.(gathered, before);
+      return;
+    }
     this.#planReport(changed);
     const patch = nodeStatusPatch(before, generated.node);
     const written = patch === undefined ? before : await api.patchStatus(patch, signal);
     this.#written = written;
     this.#sent = generated.node;
     this.#reportedAtMs = clock.monotonic();
+    this.#deps.facts.reported?.(gathered, written);
     for (const event of generated.events) this.#emit(event);
     if (isNodeReady(written) && !isNodeReady(before)) log.info('Node is ready');
   }

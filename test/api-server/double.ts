@@ -17,6 +17,7 @@ import { authorize } from './rules/authorize.ts';
 import type { CertificateOptions } from './rules/certificate-controllers.ts';
 import { type Controllers, startControllers } from './rules/controllers.ts';
 import type { PodSigner } from './rules/pod-signer.ts';
+import { noGates, type ServerGates } from './rules/volume-health-rules.ts';
 import { Tokens } from './tokens.ts';
 
 interface ApiServerDoubleOptions {
@@ -40,6 +41,8 @@ interface ApiServerDoubleOptions {
   readonly minor?: number;
   /** The gate WatchList of the server. Default: true. */
   readonly watchLists?: boolean;
+  /** Other gates of the server. Default: off. */
+  readonly gates?: Partial<ServerGates>;
   /** In [0, 1), for generated names and UIDs. */
   readonly random?: () => number;
 }
@@ -90,12 +93,14 @@ export class ApiServerDouble {
   readonly #tokens: Tokens;
   readonly #handler: ResourceHandler;
   readonly #controllers: Controllers;
+  readonly #gates: ServerGates;
 
   constructor(options: ApiServerDoubleOptions) {
     const { clock } = options;
     const { store, watches } = this;
     this.#clock = clock;
     this.minor = options.minor ?? newestMinor;
+    this.#gates = { ...noGates, ...options.gates };
     this.faults = new Faults(clock, watches);
     const users = new Map(Object.entries(options.users ?? {}));
     this.#tokens = new Tokens({ store, clock, users });
@@ -105,6 +110,7 @@ export class ApiServerDouble {
       random: options.random ?? Math.random,
       automount: options.automount ?? true,
       minor: this.minor,
+      gates: this.#gates,
     });
     this.#handler = new ResourceHandler({
       store,
@@ -140,7 +146,7 @@ export class ApiServerDouble {
       if (url.pathname === '/version') this.versionRequests++;
       if (plain !== undefined) return { status: 200, headers: json, body: JSON.stringify(plain) };
       call = callOf(request, url, user ?? anonymous);
-      authorize(call, this.store);
+      authorize(call, this.store, this.#gates);
       await this.faults.apply(call, 'before');
       response = await this.#handler.handle(call);
       await this.faults.apply(call, 'after');

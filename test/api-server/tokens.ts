@@ -9,6 +9,7 @@ import { resourceOf } from './objects/resources.ts';
 import { timeText } from './objects/writes.ts';
 import type { Call, RawRequest, User } from './request.ts';
 import { nodeNameOf } from './rules/node-authorizer.ts';
+import { podReferencesAudience } from './rules/token-audiences.ts';
 
 const defaultSeconds = 3600;
 const fewestSeconds = 600;
@@ -117,15 +118,11 @@ export class Tokens {
   /** A node may request tokens only for audiences of its pods' volumes. Upstream: NodeRestriction admission. */
   #restrictNode(call: Call, body: TokenRequest, audiences: readonly string[]): void {
     if (nodeNameOf(call.user) === undefined) return;
-    const pod = this.#deps.store.get(
-      resourceOf('pods'),
-      call.namespace,
-      body.spec?.boundObjectRef?.name ?? '',
+    const { store } = this.#deps;
+    const pod = store.get(resourceOf('pods'), call.namespace, body.spec?.boundObjectRef?.name ?? '');
+    const foreign = audiences.find(
+      (each) => each !== audience && (pod === undefined || !podReferencesAudience(store, pod as Pod, each)),
     );
-    const named = (pod as Pod | undefined)?.spec?.volumes?.flatMap(({ projected }) =>
-      (projected?.sources ?? []).map((source) => source.serviceAccountToken?.audience),
-    );
-    const foreign = audiences.find((each) => each !== audience && named?.includes(each) !== true);
     if (foreign === undefined) return;
     const why = `audience "${foreign}" not found in pod spec volume, ${call.user.name} is not authorized to request tokens for this audience`;
     throw forbidden(resourceOf('serviceaccounts'), call.name, why);

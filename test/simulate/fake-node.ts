@@ -37,7 +37,11 @@ import type { PodSignerOptions } from '../api-server/rules/pod-signer.ts';
 import { FakeCri, type FakeCriOptions } from '../fake-cri/fake-cri.ts';
 import { FakeCgroups } from '../fakes/fake-cgroups.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
+import { FakeCsiDrivers } from '../fakes/fake-csi-drivers.ts';
+import { FakeFlexDrivers } from '../fakes/fake-flex-drivers.ts';
+import { FakeHostDevices, FakeHostPrograms } from '../fakes/fake-host-programs.ts';
 import { FakeMemoryWatches } from '../fakes/fake-memory-watches.ts';
+import { FakeRegistrars } from '../fakes/fake-registrars.ts';
 import { fakeSpace, fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
 import { FakeVolumeHost } from '../fakes/fake-volume-host.ts';
 import { MemoryCertificates, memoryPodKey } from '../fakes/memory-certificates.ts';
@@ -86,7 +90,11 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   readonly objects?: PodObjects;
   readonly gates?: Partial<FeatureGates>;
   /** The API server, as one of another release or with other gates. */
-  readonly server?: { readonly minor?: number; readonly watchLists?: boolean };
+  readonly server?: {
+    readonly minor?: number;
+    readonly watchLists?: boolean;
+    readonly gates?: { readonly CSIVolumeHealth?: boolean };
+  };
 }
 
 export class FakeNode {
@@ -101,6 +109,10 @@ export class FakeNode {
   readonly danglingLinks = new Set<string>();
   /** Directories and mounts of volumes. */
   readonly volumes = new FakeVolumeHost('/var/lib/kubelet/pods');
+  /** CSI drivers by their endpoint. Those that register outlive a kubelet, too. */
+  readonly csi = new FakeCsiDrivers();
+  /** The sockets of plugins that register. */
+  readonly registrars = new FakeRegistrars();
   /** Cgroups outlive a kubelet. */
   readonly cgroups = new FakeCgroups();
   /** The kernel's memory signals. */
@@ -378,8 +390,8 @@ export class FakeNode {
         decode: async (work) => [...buildParts(work, staticPodHashes)],
         stateFiles: this.#stateFiles(),
         plugins: {
-          watch: () => ({ close: () => undefined }),
-          dial: () => Promise.reject(new Error('no sockets in memory')),
+          watch: this.registrars.watch,
+          dial: this.registrars.dial,
           devicePlugins: { dial: () => Promise.reject(new Error('no sockets in memory')) },
           deviceDirectory: {
             prepare: async () => undefined,
@@ -387,6 +399,10 @@ export class FakeNode {
             identity: async () => 'socket',
           },
         },
+        csi: () => this.csi,
+        hostPrograms: new FakeHostPrograms(),
+        hostDevices: new FakeHostDevices(),
+        flexDrivers: () => new FakeFlexDrivers(),
         probes: this.probes,
         probeResultFile: () => ({
           read: async () => this.probeResultFile,

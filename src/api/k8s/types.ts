@@ -12,7 +12,12 @@ export type { Lease } from './generated/coordination-v1.ts';
 export type * from './generated/core-v1.ts';
 export type * from './generated/meta-v1.ts';
 export type { RuntimeClass } from './generated/node-v1.ts';
-export type { CSIDriver, CSINode, VolumeAttachment } from './generated/storage-v1.ts';
+export type {
+  CSIDriver,
+  CSINode,
+  StorageHealthCondition,
+  VolumeAttachment,
+} from './generated/storage-v1.ts';
 
 /** Quantities in text form, by resource name. */
 export type ResourceList = Record<string, string>;

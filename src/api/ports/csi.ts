@@ -90,6 +90,8 @@ export interface CsiDrivers {
   get(driver: string): CsiDriverClient | undefined;
   /** Sorted. */
   names(): readonly string[];
+  /** Reads the driver's limit of volumes again and writes it to the CSINode. Concurrent calls share a refresh. */
+  refreshAllocatable(driver: string): Promise<void>;
   /** Announces the name of a driver that was registered, replaced or deregistered. */
   readonly changed: Subscribable<string>;
 }

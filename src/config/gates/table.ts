@@ -1,7 +1,7 @@
 // Every feature gate of a v1.37 kubelet: stage, default, lock, and how far this kubelet acts on it.
 // Upstream: pkg/features, component-base and client-go. Most gates guard the control plane or Windows nodes; a kubelet
 // accepts them, since one gate string is often shared.
-import { type Effect, missing, noneHere, noneUpstream, noneYet } from '../effect.ts';
+import { type Effect, missing, noneHere, noneUpstream, noneYet, partly } from '../effect.ts';
 
 export interface GateSpec {
   /** '' is general availability, as in the metric kubernetes_feature_enabled. */
@@ -78,8 +78,8 @@ export const gateTable = {
   CRDObservedGenerationTracking: other(beta),
   CRDValidationRatcheting: other(stable),
   CRIListStreaming: alpha,
-  CSIServiceAccountTokenSecrets: notYet(stable, missing.csi),
-  CSIVolumeHealth: notYet(alpha, missing.csi),
+  CSIServiceAccountTokenSecrets: alwaysOn(stable, 'serviceAccountTokenInSecrets is honoured'),
+  CSIVolumeHealth: alpha,
   ChangeContainerStatusOnKubeletRestart: notHere(
     deprecatedOff,
     'running containers keep started and ready when the kubelet restarts',
@@ -211,7 +211,10 @@ export const gateTable = {
   MaxUnavailableStatefulSet: other(beta),
   MemoryQoS: beta,
   MultiCIDRServiceAllocator: other(stable),
-  MutableCSINodeAllocatableCount: notYet(stable, missing.csi),
+  MutableCSINodeAllocatableCount: alwaysOn(
+    stable,
+    'the volume limit of a CSI driver is refreshed as its CSIDriver requests',
+  ),
   MutablePVNodeAffinity: other(alpha),
   MutablePodResourcesForSuspendedJobs: other(beta),
   MutableSchedulingDirectivesForSuspendedJobs: other(beta),
@@ -254,7 +257,10 @@ export const gateTable = {
   PreferSameTrafficDistribution: other(stable),
   ProcMountType: alwaysOn(stable, 'procMount is passed to the runtime'),
   QOSReserved: alpha,
-  RecoverVolumeExpansionFailure: notYet(stable, 'expansion of volumes'),
+  RecoverVolumeExpansionFailure: alwaysOn(
+    stable,
+    'an expansion that failed on the node can be retried with another size',
+  ),
   RecursiveReadOnlyMounts: alwaysOn(stable, 'recursiveReadOnly is honoured'),
   ReduceDefaultCrashLoopBackOffDecay: alpha,
   RelaxedEnvironmentVariableValidation: other(stable),
@@ -267,9 +273,15 @@ export const gateTable = {
   RestartAllContainersOnContainerExits: beta,
   RotateKubeletServerCertificate: beta,
   RuntimeClassInImageCriApi: notYet(alpha, 'image pulls by runtime class'),
-  SELinuxChangePolicy: notYet(stable, missing.seLinuxMounts),
-  SELinuxMount: notYet(stableUnlocked, missing.seLinuxMounts),
-  SELinuxMountReadWriteOncePod: notYet(stable, missing.seLinuxMounts),
+  SELinuxChangePolicy: alwaysOn(stable, 'seLinuxChangePolicy is honoured'),
+  SELinuxMount: {
+    ...stableUnlocked,
+    effect: partly('iSCSI and Fibre Channel volumes are mounted without an SELinux context'),
+  },
+  SELinuxMountReadWriteOncePod: alwaysOn(
+    stable,
+    'ReadWriteOncePod volumes of CSI drivers are mounted with an SELinux context',
+  ),
   SchedulerAsyncAPICalls: other(betaOff),
   SchedulerAsyncPreemption: other(beta),
   SchedulerPopFromBackoffQ: other(beta),

@@ -1,5 +1,5 @@
 // The fields evictionHard to memorySwap, in upstream's order: eviction, kernel settings, feature gates and swap.
-import { noneUpstream, noneYet, partly } from '../effect.ts';
+import { noneUpstream, noneYet } from '../effect.ts';
 import { boolean, booleanMap, choice, duration, int32, object, stringMap } from '../schema.ts';
 
 const defaultEvictionHard = {
@@ -50,9 +50,6 @@ export const eviction = {
     default: true,
     keepsZero: true,
     flag: 'enable-controller-attach-detach',
-    effect: partly(
-      'the kubelet never attaches volumes itself; false changes only the annotation of the Node',
-    ),
     doc: 'Leave attaching and detaching of volumes to the attach/detach controller. CSI volumes need this.',
   }),
   protectKernelDefaults: boolean({

@@ -143,6 +143,14 @@ export const kubeletFlags = {
     flag: { name: 'node-labels', type: 'labels', deprecated: false },
     doc: 'Labels of the Node when it is registered. In the kubernetes.io and k8s.io namespaces only the well-known node labels and those under kubelet.kubernetes.io and node.kubernetes.io are allowed.',
   }),
+  readyRequiresCsiDrivers: strings({
+    flag: { name: 'ready-requires-csi-drivers', deprecated: false, own: true },
+    doc: 'CSI drivers that must have registered before the node is reported Ready for the first time since it booted; the message of the condition names those that are missing. After that neither the loss of a driver nor a restart of the kubelet makes the node NotReady.',
+  }),
+  readyRequiresDevicePlugins: strings({
+    flag: { name: 'ready-requires-device-plugins', deprecated: false, own: true },
+    doc: 'Resources of device plugins, such as example.com/gpu, that must have registered before the node is reported Ready for the first time since it booted, as --ready-requires-csi-drivers.',
+  }),
   rootDir: text({
     default: '/var/lib/kubelet',
     flag: { name: 'root-dir', deprecated: false },

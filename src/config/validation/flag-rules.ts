@@ -1,11 +1,13 @@
 // Rules for the flags that are not config fields. Upstream: ValidateKubeletFlags in cmd/kubelet/app/options.
-import { isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
+import { isDns1123Subdomain, isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
+import { isExtendedResource } from '../../api/quantity/extended-resources.ts';
 import { isForbiddenNodeLabel, kubeletLabelNamespaces, kubeletLabels } from '../node-labels.ts';
 import { parseQuantity } from '../quantity.ts';
 import { quote, type Rule } from './context.ts';
 
 const minHistoryBytes = 1024n * 1024n;
 const maxHistoryLines = 100;
+const longestDriverName = 63;
 
 export const flagRules: Rule = ({ flags, fail }) => {
   const forbidden = Object.keys(flags.nodeLabels).filter(isForbiddenNodeLabel).toSorted();
@@ -31,6 +33,17 @@ export const flagRules: Rule = ({ flags, fail }) => {
     fail('--history-log-lines', `${flags.historyLogLines} is not from 0 to ${maxHistoryLines}`);
   }
   if (flags.devicePluginWait.ms < 0) fail('--device-plugin-wait', 'must not be negative');
+  for (const name of flags.readyRequiresCsiDrivers) {
+    if (name.length > longestDriverName) {
+      fail('--ready-requires-csi-drivers', `${quote(name)} is longer than ${longestDriverName} characters`);
+    }
+    for (const problem of isDns1123Subdomain(name.toLowerCase()))
+      fail('--ready-requires-csi-drivers', `${quote(name)} is not the name of a CSI driver: ${problem}`);
+  }
+  for (const name of flags.readyRequiresDevicePlugins) {
+    if (!isExtendedResource(name))
+      fail('--ready-requires-device-plugins', `${quote(name)} is not the name of an extended resource`);
+  }
   const { imageCredentialProviderConfig: providers, imageCredentialProviderBinDir: programs } = flags;
   if (providers !== '' && programs === '') {
     fail('--image-credential-provider-config', 'needs --image-credential-provider-bin-dir');

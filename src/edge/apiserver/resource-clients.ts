@@ -2,7 +2,16 @@
 
 import { leaseNamespace } from '../../api/k8s/lease.ts';
 import type { JsonObject } from '../../api/k8s/strategic-diff.ts';
-import type { Event, Lease, Node, Pod } from '../../api/k8s/types.ts';
+import type {
+  CSINode,
+  Event,
+  Lease,
+  Node,
+  PersistentVolumeClaim,
+  Pod,
+  Secret,
+  VolumeAttachment,
+} from '../../api/k8s/types.ts';
 import { type ApiClient, type ApiLimiter, apiPath } from '../../api/ports/api-client.ts';
 
 const heartbeat: { readonly limiter: ApiLimiter } = { limiter: 'heartbeats' };
@@ -59,6 +68,52 @@ export function podApi(client: ApiClient) {
       const preconditions = uid === undefined ? {} : { preconditions: { uid } };
       await client.delete(podPath(pod), { gracePeriodSeconds: 0, ...preconditions }, { signal });
     },
+  };
+}
+
+/** The Node and CSINode objects of this node, as the registration of CSI drivers writes them. */
+export function nodeInfoApi(client: ApiClient, nodeName: string) {
+  const csiNodes = apiPath('apis', 'storage.k8s.io', 'v1', 'csinodes');
+  const csiNode = csiNodes + apiPath(nodeName);
+  const node = apiPath('api', 'v1', 'nodes', nodeName);
+  return {
+    node: (signal: AbortSignal) => client.get<Node>(node, { signal }),
+    patchNode: (patch: JsonObject, signal: AbortSignal) =>
+      client.patch<Node>(`${node}/status`, 'strategic', patch, { signal }),
+    /** The server may answer from its watch cache. */
+    csiNodeFromCache: (signal: AbortSignal) =>
+      client.get<CSINode>(csiNode, { signal, query: { resourceVersion: '0' } }),
+    csiNode: (signal: AbortSignal) => client.get<CSINode>(csiNode, { signal }),
+    createCsiNode: (object: CSINode, signal: AbortSignal) =>
+      client.create<CSINode>(csiNodes, object, { signal }),
+    updateCsiNode: (object: CSINode, signal: AbortSignal) =>
+      client.update<CSINode>(csiNode, object, { signal }),
+    updateCsiNodeStatus: (object: CSINode, signal: AbortSignal) =>
+      client.update<CSINode>(`${csiNode}/status`, object, { signal }),
+    deleteCsiNode: async (uid: string | undefined, signal: AbortSignal) => {
+      await client.delete(csiNode, uid === undefined ? {} : { preconditions: { uid } }, { signal });
+    },
+  };
+}
+
+/** Read from the API server on every call. */
+export function storageApi(client: ApiClient) {
+  const namespaced = (namespace: string, ...rest: readonly string[]): string =>
+    apiPath('api', 'v1', 'namespaces', namespace, ...rest);
+  return {
+    volumeAttachment: (name: string, signal: AbortSignal) =>
+      client.get<VolumeAttachment>(apiPath('apis', 'storage.k8s.io', 'v1', 'volumeattachments', name), {
+        signal,
+      }),
+    secret: (namespace: string, name: string, signal: AbortSignal) =>
+      client.get<Secret>(namespaced(namespace, 'secrets', name), { signal }),
+    patchClaimStatus: (namespace: string, name: string, patch: JsonObject, signal: AbortSignal) =>
+      client.patch<PersistentVolumeClaim>(
+        namespaced(namespace, 'persistentvolumeclaims', name, 'status'),
+        'strategic',
+        patch,
+        { signal },
+      ),
   };
 }
 

@@ -120,7 +120,13 @@ const core: readonly ResourceType[] = [
 const groups: readonly ResourceType[] = [
   row({ group: 'coordination.k8s.io', plural: 'leases', kind: 'Lease' }),
   row({ group: 'node.k8s.io', plural: 'runtimeclasses', kind: 'RuntimeClass', namespaced: false }),
-  row({ group: 'storage.k8s.io', plural: 'csinodes', kind: 'CSINode', namespaced: false }),
+  row({
+    group: 'storage.k8s.io',
+    plural: 'csinodes',
+    kind: 'CSINode',
+    namespaced: false,
+    hasStatus: true,
+  }),
   row({ group: 'storage.k8s.io', plural: 'csidrivers', kind: 'CSIDriver', namespaced: false }),
   row({
     group: 'storage.k8s.io',

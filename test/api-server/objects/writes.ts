@@ -21,6 +21,8 @@ import { checkPodCertificateStatus, preparePodCertificateRequest } from '../rule
 import { resizeWrite } from '../rules/pod-resize.ts';
 import { podDeletionGrace, preparePod } from '../rules/pod-rules.ts';
 import { withoutLaterFields } from '../rules/release-fields.ts';
+import { csiNodeWrite, prepareCsiDriver } from '../rules/storage-rules.ts';
+import { checkHealth, type ServerGates, withoutDisabledHealth } from '../rules/volume-health-rules.ts';
 import type { ObjectStore } from './object-store.ts';
 import { jsonPatch, mergePatch, strategicMergePatch } from './patches.ts';
 import { apiVersionOf, resourceOf } from './resources.ts';
@@ -34,6 +36,7 @@ interface WritesDeps {
   readonly automount: boolean;
   /** The minor release that the server acts as. */
   readonly minor: number;
+  readonly gates: ServerGates;
 }
 
 export interface DeleteBody {
@@ -71,12 +74,20 @@ export class Writes {
     const object = this.#prepare(target, { ...given, metadata });
     restrictNode({ call: { ...target, name }, operation: 'create', before: undefined, after: object }, store);
     if (store.get(type, namespace, name) !== undefined) throw alreadyExists(type, name);
-    return store.put(type, object);
+    return store.put(type, type.plural === 'csinodes' ? csiNodeWrite(undefined, object) : object);
   }
 
   update(target: Target, body: unknown): StoredObject {
     const before = this.existing(target);
-    return this.#write(target, before, this.#decode(target, body));
+    const given = this.#decode(target, body);
+    if (target.type.plural === 'csinodes' && (given.metadata.resourceVersion ?? '') === '')
+      throw invalid(
+        target.type,
+        target.name,
+        'metadata.resourceVersion',
+        'Invalid value: 0: must be specified for an update',
+      );
+    return this.#write(target, before, given);
   }
 
   patch(target: Target, contentType: string, body: unknown): StoredObject {
@@ -173,6 +184,7 @@ export class Writes {
       return { ...object, ...pod };
     }
     if (type.plural === 'nodes') return taintNewNode(object);
+    if (type.plural === 'csidrivers') return prepareCsiDriver(object);
     if (type.plural === 'certificatesigningrequests') return withRequester(object, user);
     if (type.plural === 'podcertificaterequests') return preparePodCertificateRequest(object);
     if (type.plural === 'namespaces') {
@@ -185,12 +197,14 @@ export class Writes {
 
   #write(target: Target, before: StoredObject, given: StoredObject): StoredObject {
     const { type } = target;
-    const { store } = this.#deps;
+    const { gates, store } = this.#deps;
     const { uid, resourceVersion } = given.metadata;
     this.#checkPreconditions(target, before, { uid, resourceVersion });
-    const after = this.#after(target, before, given);
-    restrictNode({ call: target, operation: 'update', before, after }, store);
+    const written = withoutDisabledHealth(before, this.#after(target, before, given), gates);
+    const after = type.plural === 'csinodes' ? csiNodeWrite(before, written) : written;
+    restrictNode({ call: target, operation: 'update', before, after, given }, store, gates);
     if (isDeepStrictEqual(after, before)) return before;
+    checkHealth(after);
     if (type.plural === 'podcertificaterequests') checkPodCertificateStatus(before, after);
     const waits =
       after.metadata.deletionTimestamp !== undefined && (after.metadata.finalizers ?? []).length === 0;

@@ -5,11 +5,12 @@ import { forbidden } from '../api-error.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { Call, User } from '../request.ts';
 import { authorizeNode, nodeNameOf } from './node-authorizer.ts';
+import type { ServerGates } from './volume-health-rules.ts';
 
 type Attributes = Pick<Call, 'user' | 'verb' | 'type' | 'subresource' | 'namespace' | 'name' | 'fields'>;
 
 /** '' if the call is allowed, else the reason for denying it. */
-function denialReason(call: Attributes, store: ObjectStore): string {
+function denialReason(call: Attributes, store: ObjectStore, gates?: ServerGates): string {
   const { user, verb, type } = call;
   if (user.groups.includes('system:masters')) return '';
   if (
@@ -19,7 +20,7 @@ function denialReason(call: Attributes, store: ObjectStore): string {
   ) {
     return '';
   }
-  if (nodeNameOf(user) !== undefined) return authorizeNode(call, store);
+  if (nodeNameOf(user) !== undefined) return authorizeNode(call, store, gates);
   const bootstraps = user.groups.includes('system:bootstrappers');
   if (bootstraps && type.plural === 'certificatesigningrequests' && call.subresource === '') {
     if (['create', 'get', 'list', 'watch'].includes(verb)) return '';
@@ -27,8 +28,8 @@ function denialReason(call: Attributes, store: ObjectStore): string {
   return 'no rule grants it';
 }
 
-export function authorize(call: Attributes, store: ObjectStore): void {
-  const why = denialReason(call, store);
+export function authorize(call: Attributes, store: ObjectStore, gates?: ServerGates): void {
+  const why = denialReason(call, store, gates);
   if (why === '') return;
   const { user, verb, type, namespace } = call;
   const resource = call.subresource === '' ? type.plural : `${type.plural}/${call.subresource}`;

@@ -1,12 +1,14 @@
 // The Node authorizer. Enabled in every test: a kubelet that requests more than a node may fails its test.
 // Upstream: plugin/pkg/auth/authorizer/node (with AuthorizeNodeWithSelectors) and the rules of system:node in
 // plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
-import type { Pod } from '../../../src/api/k8s/types.ts';
+import type { PersistentVolume, Pod } from '../../../src/api/k8s/types.ts';
 import { podReferences } from '../../../src/api/pod/pod-references.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { resourceOf } from '../objects/resources.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Call, User } from '../request.ts';
+import { secretsOfVolume } from './storage-rules.ts';
+import { csiNodeStatusDenial, noGates, type ServerGates } from './volume-health-rules.ts';
 
 /** An empty reason means allowed. */
 const allowed = '';
@@ -20,14 +22,14 @@ export function nodeNameOf(user: User): string | undefined {
 type Attributes = Pick<Call, 'user' | 'verb' | 'type' | 'subresource' | 'namespace' | 'name' | 'fields'>;
 
 /** '' if the call is allowed, else the reason for denying it. */
-export function authorizeNode(call: Attributes, store: ObjectStore): Answer {
+export function authorizeNode(call: Attributes, store: ObjectStore, gates: ServerGates = noGates): Answer {
   const node = nodeNameOf(call.user);
   if (node === undefined) return 'not a node';
   const rule = nodeRules[call.type.plural];
-  return rule === undefined ? 'nodes have nothing to do with it' : rule(call, node, store);
+  return rule === undefined ? 'nodes have nothing to do with it' : rule(call, node, store, gates);
 }
 
-type Rule = (call: Attributes, node: string, store: ObjectStore) => Answer;
+type Rule = (call: Attributes, node: string, store: ObjectStore, gates: ServerGates) => Answer;
 
 function verbs(names: string, why = ''): Rule {
   const list = names.split(' ');
@@ -53,8 +55,27 @@ const readReferenced: Rule = (call, node, store) => {
   if (call.subresource !== '') return 'cannot read subresource';
   if (call.namespace === '') return 'can only read namespaced object of this type';
   if (call.name === '') return 'No Object name found';
-  return isReferenced(call, node, store) ? allowed : unrelated(node);
+  if (isReferenced(call, node, store)) return allowed;
+  return call.type.plural === 'secrets' && isSecretOfVolume(call, node, store) ? allowed : unrelated(node);
 };
+
+/** A PersistentVolume that is bound to a claim of a pod of the node names the secret. */
+function isSecretOfVolume(call: Attributes, node: string, store: ObjectStore): boolean {
+  const secret = `${call.namespace}/${call.name}`;
+  return store.list(resourceOf('persistentvolumes')).some((object) => {
+    const volume = object as unknown as PersistentVolume;
+    return secretsOfVolume(volume).includes(secret) && isVolumeOf(volume, node, store, call);
+  });
+}
+
+/** Through the claim that the volume is bound to, and a pod of the node that refers to it. */
+function isVolumeOf(volume: PersistentVolume, node: string, store: ObjectStore, call: Attributes): boolean {
+  const claim = volume.spec?.claimRef;
+  if (claim === undefined) return false;
+  const type = resourceOf('persistentvolumeclaims');
+  const { name = '', namespace = '' } = claim;
+  return isReferenced({ ...call, type, namespace, name }, node, store);
+}
 
 function isReferenced(call: Attributes, node: string, store: ObjectStore): boolean {
   return podsOf(node, store).some(
@@ -75,18 +96,16 @@ const getReferenced: Rule = (call, node, store) => {
   return isReferenced(call, node, store) ? allowed : unrelated(node);
 };
 
-/** Through a claim that a pod of the node refers to. */
 const getVolume: Rule = (call, node, store) => {
   if (call.verb !== 'get') return 'can only get individual resources of this type';
-  const volume = store.get(call.type, '', call.name);
-  const claim = (volume?.spec as { claimRef?: { namespace?: string; name?: string } } | undefined)?.claimRef;
-  const type = resourceOf('persistentvolumeclaims');
-  const asClaim = { ...call, type, namespace: claim?.namespace ?? '', name: claim?.name ?? '' };
-  return claim !== undefined && isReferenced(asClaim, node, store) ? allowed : unrelated(node);
+  if (call.subresource !== '') return 'cannot get subresource';
+  const volume = store.get(call.type, '', call.name) as unknown as PersistentVolume | undefined;
+  return volume !== undefined && isVolumeOf(volume, node, store, call) ? allowed : unrelated(node);
 };
 
 const getAttachment: Rule = (call, node, store) => {
   if (call.verb !== 'get') return 'can only get individual resources of this type';
+  if (call.subresource !== '') return 'cannot get subresource';
   const found = store.get(call.type, '', call.name);
   return (found?.spec as { nodeName?: string } | undefined)?.nodeName === node ? allowed : unrelated(node);
 };
@@ -103,6 +122,13 @@ function named(what: string, namespace?: string): Rule {
     return `can only access ${what} with the same name as the requesting node`;
   };
 }
+
+const ownCsiNode: Rule = (call, node, store, gates) => {
+  const denial = call.subresource === 'status' ? csiNodeStatusDenial(call.verb, gates) : '';
+  if (denial !== '') return denial;
+  if (!['', 'status'].includes(call.subresource)) return 'cannot authorize CSINode subresources';
+  return named('CSINode')(call, node, store, gates);
+};
 
 const ownNode: Rule = ({ verb, subresource, name }, node) => {
   if (subresource === 'status') return ['update', 'patch'].includes(verb) ? allowed : 'no rule';
@@ -157,8 +183,8 @@ const ownCertificateRequests: Rule = (call, node, store) => {
     : 'can only list/watch podcertificaterequests with nodeName field selector';
 };
 
-const tokens: Rule = (call, node, store) => {
-  if (call.verb === 'get' && call.subresource === '') return readReferenced(call, node, store);
+const tokens: Rule = (call, node, store, gates) => {
+  if (call.verb === 'get' && call.subresource === '') return readReferenced(call, node, store, gates);
   if (call.verb !== 'create' || call.name === '') {
     return 'can only create tokens for individual service accounts';
   }
@@ -176,7 +202,7 @@ const nodeRules: Readonly<Record<string, Rule>> = {
   serviceaccounts: tokens,
   podcertificaterequests: ownCertificateRequests,
   leases: named('node lease', 'kube-node-lease'),
-  csinodes: named('CSINode'),
+  csinodes: ownCsiNode,
   resourceslices: ownSlices,
   nodes: ownNode,
   pods: ownPods,

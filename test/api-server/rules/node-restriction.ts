@@ -15,19 +15,23 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import { readRequest } from '../pki.ts';
 import type { Call } from '../request.ts';
 import { nodeNameOf } from './node-authorizer.ts';
+import { claimStatusFault } from './storage-rules.ts';
+import { csiNodeStatusFault, noGates, type ServerGates } from './volume-health-rules.ts';
 
 interface Write {
   readonly call: Pick<Call, 'user' | 'type' | 'subresource' | 'name' | 'namespace'>;
   readonly operation: 'create' | 'update' | 'delete';
   readonly before: StoredObject | undefined;
   readonly after: StoredObject | undefined;
+  /** As the client sent it. */
+  readonly given?: StoredObject;
 }
 
 /** Throws Forbidden if a node writes a field that it may not. */
-export function restrictNode(write: Write, store: ObjectStore): void {
+export function restrictNode(write: Write, store: ObjectStore, gates: ServerGates = noGates): void {
   const node = nodeNameOf(write.call.user);
   if (node === undefined) return;
-  const why = restrictions[write.call.type.plural]?.(write, node, store);
+  const why = restrictions[write.call.type.plural]?.(write, node, store, gates);
   if (why !== undefined) throw forbidden(write.call.type, nameOf(write), why);
 }
 
@@ -35,7 +39,7 @@ function nameOf({ call, after }: Write): string {
   return call.name === '' ? (after?.metadata.name ?? '') : call.name;
 }
 
-type Restriction = (write: Write, node: string, store: ObjectStore) => string | undefined;
+type Restriction = (write: Write, node: string, store: ObjectStore, gates: ServerGates) => string | undefined;
 
 const restrictPod: Restriction = (write, node, store) => {
   const { call, operation } = write;
@@ -145,8 +149,11 @@ const restrictLease: Restriction = (write, node) => {
     : 'can only access node lease with the same name as the requesting node';
 };
 
-const restrictCsiNode: Restriction = (write, node) =>
-  nameOf(write) === node ? undefined : 'can only access CSINode with the same name as the requesting node';
+const restrictCsiNode: Restriction = (write, node, _, gates) => {
+  if (nameOf(write) !== node) return 'can only access CSINode with the same name as the requesting node';
+  if (write.call.subresource !== 'status') return undefined;
+  return csiNodeStatusFault(node, write.before, write.given, gates);
+};
 
 const kubeletSigners = ['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving'];
 
@@ -192,6 +199,6 @@ const restrictions: Readonly<Record<string, Restriction>> = {
   nodes: restrictNodeObject,
   leases: restrictLease,
   csinodes: restrictCsiNode,
-  persistentvolumeclaims: (write) =>
-    write.call.subresource === 'status' ? undefined : 'may only update PVC status',
+  persistentvolumeclaims: ({ after, before, call }, node) =>
+    call.subresource === 'status' ? claimStatusFault(node, before, after) : 'may only update PVC status',
 };

@@ -172,10 +172,29 @@ describe('a plugin with all capabilities', () => {
       { path: '/root/plugins/example.com~driven/volumeDevices/pv/one', options: '/dev/pv' },
     ]);
     expect(await given(pod)).toEqual([{ hostPath: link, containerPath: '/dev/xvda', permissions: 'mrw' }]);
+    expect(events.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      'SuccessfulMountVolume: MapVolume.MapPodDevice succeeded for volume "pv" globalMapPath "/root/plugins/example.com~driven/volumeDevices/pv"',
+      'SuccessfulMountVolume: MapVolume.MapPodDevice succeeded for volume "pv" volumeMapPath "/root/pods/one/volumeDevices/example.com~driven"',
+    ]);
     await ended(pod);
     expect(driverCalls).toEqual(['stage handle-of-pv', 'unpublish device pv', 'unstage handle-of-pv']);
     expect([host.links.size, host.mounts.length]).toEqual([0, 0]);
     expect([...host.entries.keys()].filter((path) => path.startsWith('/root/pods/one/'))).toEqual([]);
+  });
+
+  test('counts volumes of claims by the name that their plugin has in metrics', async () => {
+    volumes = await begin([{ ...drivenPlugin(), label: () => 'example.com/driven:vendor' }]);
+    bound(driven);
+    const called = new Promise<void>((resolve) => {
+      driver = () => {
+        resolve();
+        return new Promise(() => undefined);
+      };
+    });
+    void mounted(podUsing('one', 'mount'));
+    await clock.until(called);
+    const name = 'example.com/driven:vendor';
+    expect(volumes.manager.counts()).toEqual({ desired: [name], mounted: [] });
   });
 
   test('a read-only device is read-only in the container', async () => {
