@@ -12,6 +12,7 @@ import { PlegMetrics } from './pleg-metrics.ts';
 import { PodStartMetrics } from './pod-start-metrics.ts';
 import { ResizeMetrics } from './resize-metrics.ts';
 import { StartMetrics } from './start-metrics.ts';
+import { StorageHealthMetrics } from './storage-health-metrics.ts';
 import { TerminationMetrics } from './termination-metrics.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { WorkMetrics } from './work-metrics.ts';
@@ -46,6 +47,7 @@ export class KubeletMetrics {
   readonly images = new ImageMetrics(this.registry);
   readonly volumes = new VolumeMetrics(this.registry);
   readonly csi = new CsiMetrics(this.registry);
+  readonly storageHealth = new StorageHealthMetrics(this.registry);
   readonly starts = new StartMetrics(this.registry);
   readonly resizes = new ResizeMetrics(this.registry);
   readonly devices = new DeviceMetrics(this.registry);

@@ -65,6 +65,15 @@ const cases = [
     { explanation: 'terminated; unmounting its volumes', sinceMs: 7000 },
   ],
   [
+    'terminated, a volume that cannot be unmounted',
+    { state: 'terminated', startedAtMs: 1, atMs: 7000, cleaned: false },
+    [{ what: 'volumes could not be unmounted, 2 attempts: target is busy', sinceMs: 7100 }],
+    {
+      explanation: 'terminated; volumes could not be unmounted, 2 attempts: target is busy',
+      sinceMs: 7000,
+    },
+  ],
+  [
     'rejected',
     { state: 'rejected', startedAtMs: 3, reason: 'OutOfcpu', message: 'no room' },
     [],

@@ -31,7 +31,7 @@ export function explainPod({ activities, lifecycle, nowMs }: ExplainInput): Expl
       };
     case 'terminated':
       return {
-        explanation: lifecycle.cleaned ? 'terminated' : 'terminated; unmounting its volumes',
+        explanation: lifecycle.cleaned ? 'terminated' : `terminated; ${doing || 'unmounting its volumes'}`,
         sinceMs: lifecycle.atMs,
       };
     case 'terminating':

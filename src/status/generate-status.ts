@@ -12,6 +12,7 @@ import type {
   PodStatus,
   ResourceRequirements,
   ResourceStatus,
+  VolumeHealthCondition,
 } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { firstSeenMs, isDown, type ObservedPod } from '../api/pod/observed.ts';
@@ -29,6 +30,7 @@ import { normalizeStatus } from './push/normalize-status.ts';
 import { isRestartEnabled, isRestartingAll } from './restart-all.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 import { terminatedStatus } from './terminate.ts';
+import { computeVolumeHealth } from './volume-health.ts';
 
 export interface StatusInput {
   readonly pod: Pod;
@@ -52,6 +54,8 @@ export interface StatusInput {
   readonly actuated?: (container: string) => ResourceRequirements | undefined;
   /** The health of a container's devices. */
   readonly devices?: ((container: string) => readonly ResourceStatus[]) | undefined;
+  /** The conditions of a volume; undefined if nothing is known about it. */
+  readonly volumeHealth?: ((volume: string) => readonly VolumeHealthCondition[] | undefined) | undefined;
   /** The settings of the pod's cgroup as last read; undefined if never. */
   readonly cgroup?: CgroupReading | undefined;
 }
@@ -88,6 +92,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
     qosClass: podQosClass(pod),
     ...podResourceFields(pod, old, input.cgroup, gates),
     ...containers,
+    volumeHealth: input.volumeHealth && computeVolumeHealth(pod, old, input.volumeHealth, input.nowMs),
   });
   return normalizeStatus(pod, ended ? terminatedStatus(pod, status) : status);
 }

@@ -5,7 +5,13 @@
 // Upstream: pkg/kubelet/status/status_manager.go, without the API calls.
 import { isDeepStrictEqual } from 'node:util';
 import { seenAnnotation } from '../api/cri/labels.ts';
-import type { Pod, PodStatus, ResourceRequirements, ResourceStatus } from '../api/k8s/types.ts';
+import type {
+  Pod,
+  PodStatus,
+  ResourceRequirements,
+  ResourceStatus,
+  VolumeHealthCondition,
+} from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { findMirror, staticPodsNamed } from '../api/pod/mirrors.ts';
 import { type ObservedPod, startWasInterrupted } from '../api/pod/observed.ts';
@@ -53,6 +59,12 @@ interface StatusDevices {
   readonly changed: Subscribable<PodUid>;
 }
 
+/** The conditions of volumes, as their drivers report them. */
+interface StatusVolumeHealth {
+  conditionsOf(uid: PodUid, volume: string): readonly VolumeHealthCondition[] | undefined;
+  readonly changed: Subscribable<PodUid>;
+}
+
 /** The stores that a status is generated from. */
 interface StatusStores {
   readonly desired: {
@@ -72,6 +84,8 @@ interface StatusStores {
   readonly resizes: StatusResizes;
   /** Undefined: the gate ResourceHealthStatus is off. */
   readonly devices: StatusDevices | undefined;
+  /** Undefined: the gate CSIVolumeHealth is off. */
+  readonly volumeHealth?: StatusVolumeHealth | undefined;
   /** Mirror pods carry the status that an earlier process of this kubelet reported. */
   readonly apiPods: {
     mirror(fullName: string): Pod | undefined;
@@ -123,7 +137,8 @@ export class StatusLoop implements Component {
   }
 
   get wakes() {
-    const { apiPods, desired, devices, lifecycles, observed, probes, resizes } = this.#deps.stores;
+    const { apiPods, desired, devices, lifecycles, observed, probes, resizes, volumeHealth } =
+      this.#deps.stores;
     const poke = (uid: PodUid): void => this.poke(uid);
     return [
       on(desired.changed, poke),
@@ -132,6 +147,7 @@ export class StatusLoop implements Component {
       on(probes.changed, poke),
       on(resizes.changed, poke),
       ...(devices === undefined ? [] : [on(devices.changed, poke)]),
+      ...(volumeHealth === undefined ? [] : [on(volumeHealth.changed, poke)]),
       on(apiPods.mirrorChanged, (fullName) => {
         for (const uid of staticPodsNamed(desired, fullName)) this.#mirrorAppeared(uid);
       }),
@@ -184,7 +200,7 @@ export class StatusLoop implements Component {
 
   #inputFor(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): StatusInput {
     const { clock, gates, node, stores } = this.#deps;
-    const { devices, observed, probes, resizes } = stores;
+    const { devices, observed, probes, resizes, volumeHealth } = stores;
     return {
       pod,
       observed: withoutInterruptedStarts(observed.get(uid)),
@@ -199,6 +215,7 @@ export class StatusLoop implements Component {
       resize: resizes.conditions(uid),
       actuated: (name: string) => resizes.actuated(uid, name),
       devices: devices && ((name: string) => devices.statusOf(uid, name)),
+      volumeHealth: volumeHealth && ((name: string) => volumeHealth.conditionsOf(uid, name)),
       cgroup: resizes.cgroup(uid),
     };
   }

@@ -44,6 +44,8 @@ export function mergePodStatus(given: MergeInput): PodStatus {
     message,
     conditions: clearReady(input, phase, mergeConditions(input, becomesTerminal)),
     ...foreignFields(api),
+    // The kubelet owns it with the gate CSIVolumeHealth only.
+    volumeHealth: status.volumeHealth?.length ? status.volumeHealth : api.volumeHealth,
   });
   return normalizeStatus(input.pod, merged.conditions?.length === 0 ? withoutConditions(merged) : merged);
 }

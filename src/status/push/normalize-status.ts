@@ -31,7 +31,7 @@ const statusOrder: readonly (keyof PodStatus)[] = [
   'volumeHealth',
 ];
 
-/** Fields that the kubelet neither owns nor changes. */
+/** Fields that the kubelet neither owns nor changes; volumeHealth without its gate. */
 export const keptFields: readonly (keyof PodStatus)[] = [
   'resourceClaimStatuses',
   'extendedResourceClaimStatus',
