@@ -229,8 +229,8 @@ export function assemble(input: AssembleInput): Kubelet {
   const features = {
     resources: exclusive.nodeResources,
     pressure: stores.pressure,
-    volumesInUse: () => volumes.manager.reportedInUse(desired),
-    volumesInUseChanged: volumes.manager.inUseChanged,
+    volumesInUse: () => volumes.manager.inUse.report(desired),
+    volumesInUseChanged: volumes.manager.inUse.changed,
     volumesInUseReported: (names: readonly string[], reported: Node) =>
       attachments?.reported(names, reported),
     startup: assembleStartup(input, { csi, devicePlugins: exclusive.devicePlugins }),

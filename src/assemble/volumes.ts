@@ -125,7 +125,12 @@ export function assembleVolumes(input: VolumesInput): Volumes {
     log,
   });
   const stats = new VolumeStatsReader({ mounts, metrics, periodMs: input.statsPeriodMs, clock, log });
-  const sources = { volumes: manager, deviceUsers: users, flexVolumeDrivers: input.flexDrivers };
+  const sources = {
+    volumes: manager,
+    volumesInUse: manager.inUse,
+    deviceUsers: users,
+    flexVolumeDrivers: input.flexDrivers,
+  };
   return { manager, mounts, stats, sources, components: [input.flexDrivers, manager, stats, releases] };
 }
 

@@ -14,6 +14,11 @@ export function podDir({ podsDir }: VolumeLayout, uid: string): string {
   return `${podsDir}/${pathElement(uid)}`;
 }
 
+/** Has a directory per container that was created for the pod. */
+export function containersDir(layout: VolumeLayout, uid: string): string {
+  return `${podDir(layout, uid)}/containers`;
+}
+
 export function volumesDir(layout: VolumeLayout, uid: string): string {
   return `${podDir(layout, uid)}/volumes`;
 }

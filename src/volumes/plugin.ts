@@ -9,8 +9,9 @@ import type {
   Pod,
   Volume,
 } from '../api/k8s/types.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { ChangedObject } from '../api/ports/pod-objects.ts';
-import type { DeviceMap, UsageSource } from '../api/ports/volume-host.ts';
+import type { DeviceMap } from '../api/ports/volume-host.ts';
 import type { Subscribable } from '../base/channel.ts';
 
 /** A volume of a pod whose claim, if any, is resolved. */
@@ -55,6 +56,8 @@ export interface SetUpRequest {
   readonly isRemount: boolean;
   /** Of an attached volume: the path in status.volumesAttached of the node, often empty. */
   readonly devicePath?: string | undefined;
+  /** To be called when a driver is about to be called: the pod no longer counts among those that mount. */
+  readonly onWait?: (() => void) | undefined;
 }
 
 /** The reason of an error of setUp(): the pod can never get the volume on this node and is rejected with the error's message. */
@@ -108,8 +111,8 @@ export interface VolumeStats {
   readonly inodesUsed: number;
   readonly inodes: number;
   readonly inodesFree: number;
-  /** How a directory was measured; undefined if the numbers are those of a whole file system. */
-  readonly source?: UsageSource;
+  /** How a directory was measured, or the driver that did; undefined if the numbers are those of a whole file system. */
+  readonly source?: string;
 }
 
 /** For plugins that support volumeMode Block. The caller creates and removes the link in the pod's directory. */
@@ -138,6 +141,8 @@ export interface NodeDevices {
   attachName?(key: string): string | undefined;
   /** As VolumePlugin.label, for a device found on disk. Default: the plugin's name. */
   label?(key: string): string;
+  /** Whether the device belongs to a block volume, for the name of its release in metrics. Default: no. */
+  isBlock?(key: string): Promise<boolean>;
 }
 
 /**
@@ -191,6 +196,8 @@ export interface VolumePlugin {
   attachName(spec: VolumeSpec): string | undefined;
   /** The plugin's name in metrics: `kubernetes.io/csi:<driver>`. Default: its name. */
   label?(spec: VolumeSpec): string;
+  /** The same for a volume found on disk. Default: its name. */
+  labelOnDisk?(volume: VolumeOnDisk): Promise<string>;
   /** Absent: setUp can be called at once. */
   readonly prerequisite?: Prerequisite;
   /** Absent: no attached volumes, or nothing is known about them. */
@@ -220,6 +227,8 @@ export interface VolumePlugin {
    * API server is unavailable.
    */
   reconstruct(volume: VolumeOnDisk): Promise<SetUpVolume | undefined>;
+  /** What a pod's volumes wait for beyond this node, for /explain. Default: nothing. */
+  activities?(uid: string): readonly PodActivity[];
   /** Undefined if this kind of volume is not measured. */
   stats(path: string, signal: AbortSignal): Promise<VolumeStats | undefined>;
 }

@@ -4,6 +4,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Pod } from '../api/k8s/types.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
+import { Channel } from '../base/channel.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted, describeError } from '../base/errors.ts';
 import type { SetUpVolume, VolumeSpec } from './plugin.ts';
@@ -24,11 +25,13 @@ interface PodMountsListener {
   /** A backoff is over. */
   readonly onRetry: () => void;
   /** The kind of a volume is known now. */
-  readonly onResolved: () => void;
+  readonly onResolved: (spec: VolumeSpec) => void;
 }
 
 export class PodMounts {
   pod: Pod;
+  /** Announces that a volume waits for something that other pods need not wait for. */
+  readonly waits = new Channel<void>();
   readonly #lifetime = new AbortController();
   readonly #attempts = new Map<string, Promise<void>>();
   /** Operations on the host in flight: they may outlive the attempt that was aborted. */
@@ -84,7 +87,10 @@ export class PodMounts {
   /** What the attempt in flight waits for; undefined: it no longer waits. */
   waitsFor(volume: string, missing: string | undefined): void {
     if (missing === undefined) this.#missing.delete(volume);
-    else this.#missing.set(volume, missing);
+    else {
+      this.#missing.set(volume, missing);
+      this.waits.push();
+    }
   }
 
   /** Runs an operation on the host that close() waits for, although the attempt no longer does. */
@@ -109,7 +115,7 @@ export class PodMounts {
 
   resolved(spec: VolumeSpec): void {
     this.#specs.set(spec.name, spec);
-    this.#listener.onResolved();
+    this.#listener.onResolved(spec);
   }
 
   specs(): readonly VolumeSpec[] {
@@ -180,11 +186,16 @@ export class PodMounts {
     settled.abort();
   }
 
+  /** For the failure that is due next, and after it for the others. */
   #scheduleRetry(): void {
-    if (this.isClosed) return;
     this.#retry?.cancel();
-    const dueMs = Math.min(...[...this.#failures.values()].map(({ retryAtMs }) => retryAtMs));
-    const waitMs = Math.max(0, dueMs - this.#clock.monotonic());
-    this.#retry = this.#clock.setTimer(waitMs, () => this.#listener.onRetry());
+    if (this.isClosed) return;
+    const nowMs = this.#clock.monotonic();
+    const dueMs = [...this.#failures.values()].map(({ retryAtMs }) => retryAtMs).filter((at) => at > nowMs);
+    if (dueMs.length === 0) return;
+    this.#retry = this.#clock.setTimer(Math.min(...dueMs) - nowMs, () => {
+      this.#listener.onRetry();
+      this.#scheduleRetry();
+    });
   }
 }

@@ -10,7 +10,7 @@ import { withDeadline } from '../base/abort/deadline.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 import { untilAttached, untilAvailable, type WaitDeps } from './attach/wait-for-volume.ts';
-import { setUpDevice } from './devices/device-steps.ts';
+import { mappedEvents, setUpDevice } from './devices/device-steps.ts';
 import type { VolumeExpander } from './expansion/volume-expander.ts';
 import { volumeDevicesDir, volumeDir } from './layout.ts';
 import { ReportedError, type ReportedFailure, setUpFailure, unresolvedFailure } from './mount-failure.ts';
@@ -126,13 +126,16 @@ export class VolumeSetUp {
     const uid = podUid(pod);
     const path = volumeDir(layout, uid, pluginDirectory(plugin, spec), spec.directoryName);
     const isRemount = mounts.get(uid, spec.name) !== undefined;
-    const request = { pod, spec, path, owner: volumeOwner(pod), isRemount, devicePath };
+    const onWait = (): void => own.waits.push();
+    const request = { pod, spec, path, owner: volumeOwner(pod), isRemount, devicePath, onWait };
     const what = `mounting volume "${spec.name}"`;
     const key = plugin.deviceKey(spec);
     // What an earlier process set up counts as used by its pods.
     if (key !== undefined) await users.load();
+    if (key !== undefined && locks.isHeld(key)) own.waitsFor(spec.name, 'another operation on its device');
     const done = await withDeadline({ clock, ms: plugin.deadlineMs, signal, what }, (within) =>
       locks.run(key, within, async () => {
+        own.waitsFor(spec.name, undefined);
         this.#checkExclusive(uid, spec, key);
         const place = placeOf(layout, uid, plugin, spec, path);
         if (key !== undefined) users.add(plugin, key, { uid, path: place });
@@ -186,18 +189,21 @@ export class VolumeSetUp {
     request: SetUpRequest,
     signal: AbortSignal,
   ): Promise<SetUpVolume> {
-    const { operations } = this.#deps;
+    const { events, operations } = this.#deps;
     const { spec } = request;
     const operation = {
       plugin: plugin.label?.(spec) ?? plugin.name,
       operation: spec.isBlock ? 'map_volume' : 'volume_mount',
       migrated: spec.isMigrated === true,
     } as const;
-    return await observeOperation(operations, operation, () =>
+    const volume = await observeOperation(operations, operation, () =>
       own.operate(() =>
         spec.isBlock ? setUpDevice(operations, plugin, request, signal) : plugin.setUp(request, signal),
       ),
     );
+    if (spec.isBlock)
+      for (const event of mappedEvents(operations, plugin, request)) events.pod(own.pod, event);
+    return volume;
   }
 
   /** Under the lock of the device, so that of two pods only one passes. */

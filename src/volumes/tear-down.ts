@@ -87,22 +87,22 @@ function unlinkedDevices(
     });
 }
 
-/**
- * Tears down as much as it can, then rejects with the failures: `conflict` if a volume is still in use. Returns the keys of the
- * devices that the pod no longer uses.
- */
+/** Gets the key of each device that the pod no longer uses, as soon as that is so: other volumes of the pod may fail or hang. */
+type OnUnused = (key: string) => void;
+
+/** Tears down as much as it can, then rejects with the failures: `conflict` if a volume is still in use. */
 export async function tearDownPod(
   deps: VolumeOperationDeps,
   uid: string,
+  onUnused: OnUnused,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<void> {
   const { host, layout, users } = deps;
   await users.load();
   // A pod without volumes usually has none of these directories, and needs this one call only.
   const parts = await host.listDirectories(podDir(layout, uid));
   if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
-  const keys = new Set<string>();
-  const roots = await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), keys, signal);
+  const roots = await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), onUnused, signal);
   const readyMarkers = parts.includes('plugins')
     ? [`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`]
     : [];
@@ -110,8 +110,7 @@ export async function tearDownPod(
     ...roots.map(({ path, pluginDirs }) => host.removeEmptyDirectories(path, pluginDirs)),
     ...readyMarkers.map((path) => host.removeTree(path)),
   ]);
-  for (const key of forgetDevices(deps, uid)) keys.add(key);
-  return [...keys];
+  for (const key of forgetDevices(deps, uid)) onUnused(key);
 }
 
 /**
@@ -130,14 +129,14 @@ async function tearDownVolumes(
   deps: VolumeOperationDeps,
   uid: string,
   roots: readonly VolumeRoot[],
-  keys: Set<string>,
+  onUnused: OnUnused,
   signal: AbortSignal,
 ): Promise<readonly FoundRoot[]> {
   const found = await settleAll(roots.map((root) => findVolumes(deps, uid, root)));
   const onDisk = found.flatMap((root) => root.volumes);
   const volumes = [...onDisk, ...unlinkedDevices(deps, uid, onDisk)];
   const results = await Promise.allSettled(
-    volumes.map((volume) => tearDownVolume(deps, volume, keys, signal)),
+    volumes.map((volume) => tearDownVolume(deps, volume, onUnused, signal)),
   );
   signal.throwIfAborted();
   const failures = results.flatMap((result) =>
@@ -150,7 +149,7 @@ async function tearDownVolumes(
 async function tearDownVolume(
   deps: VolumeOperationDeps,
   volume: FoundVolume,
-  keys: Set<string>,
+  onUnused: OnUnused,
   signal: AbortSignal,
 ): Promise<void> {
   const { plugin, directoryName, pluginDir } = volume;
@@ -158,7 +157,7 @@ async function tearDownVolume(
     if (plugin === undefined)
       throw new KubeletError('invalid', 'UnknownVolume', `no volume plugin matched directory ${pluginDir}`);
     const operation = {
-      plugin: plugin.name,
+      plugin: (await plugin.labelOnDisk?.(volume)) ?? plugin.name,
       operation: volume.isBlock ? 'unmap_volume' : 'volume_unmount',
     } as const;
     const key = await observeOperation(deps, operation, () =>
@@ -166,7 +165,7 @@ async function tearDownVolume(
         volume.isBlock ? tearDownDevice(deps, plugin, volume, signal) : plugin.tearDown(volume, signal),
       ),
     );
-    if (key !== undefined) keys.add(key);
+    if (key !== undefined) onUnused(key);
   } catch (err) {
     if (signal.aborted) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';

@@ -13,8 +13,8 @@ import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
 import { Channel, type Subscribable } from '../base/channel.ts';
 import { type Component, on } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
-import { KeyedQueue } from '../base/keyed-queue.ts';
 import { Slots } from '../base/slots.ts';
+import { VolumesInUse } from './attach/volumes-in-use.ts';
 import {
   type ContainerMountsDeps,
   containerDevices,
@@ -31,9 +31,10 @@ import { PodUnmount } from './pod-unmount.ts';
 import { isTerminating, VolumeSetUp, type VolumeSetUpDeps } from './set-up-volume.ts';
 import { computeExtraGroups } from './spec/extra-groups.ts';
 import { usedVolumes } from './spec/pod-spec.ts';
-import { pluginOf, refersTo } from './spec/refers-to.ts';
+import { refersTo } from './spec/refers-to.ts';
 import { tearDownPod } from './tear-down.ts';
 import type { VolumeCounts } from './volume-metrics-port.ts';
+import { VolumeUpdates } from './volume-updates.ts';
 
 interface VolumeManagerDeps extends VolumeSetUpDeps {
   readonly mounts: MountedVolumes;
@@ -52,11 +53,9 @@ interface UpdateSettings {
   readonly random: () => number;
 }
 
-/** Pods that mount in parallel. A pod that takes longer than the lease no longer counts. */
+/** Pods that mount in parallel. A pod that waits for a driver, or takes longer than the lease, no longer counts. */
 const parallelMounts = 8;
 const slotLeaseMs = 500;
-/** Pods whose content is updated in parallel. */
-const parallelUpdates = 8;
 /** Grace period for an aborted attempt to end. */
 const settleMs = 5_000;
 /** How long a pod's unmount waits for the release of its devices, which continues in the background. */
@@ -69,33 +68,35 @@ export class VolumeManager implements Component, PodVolumes {
   readonly wakes;
   /** Announces a pod whose mount should be retried: its backoff is over, or an object it waits for has appeared. */
   readonly wake = new Channel<PodUid>();
-  /** Announces that inUse() may return something else. */
-  readonly inUseChanged = new Channel<void>();
+  readonly inUse: VolumesInUse;
   readonly #deps: VolumeManagerDeps;
   readonly #setUp: VolumeSetUp;
   readonly #slots: Slots;
-  readonly #updates: KeyedQueue<PodUid>;
+  readonly #updates: VolumeUpdates;
   #order = 0;
   readonly #pods = new Map<PodUid, PodMounts>();
   readonly #unmounts = new Map<PodUid, PodUnmount>();
-  #namesInUse = '';
 
   constructor(deps: VolumeManagerDeps) {
     const { clock, plugins, users } = deps.operations;
     this.#deps = deps;
     this.#setUp = new VolumeSetUp(deps);
     this.#slots = new Slots({ clock, count: parallelMounts, leaseMs: slotLeaseMs });
-    this.#updates = new KeyedQueue<PodUid>({
+    const { attachments, lifecycles, log, mounts, operations } = deps;
+    const pods = this.#pods;
+    this.#updates = new VolumeUpdates({
+      pods,
+      mounts,
+      setUp: this.#setUp,
+      lifecycles,
+      timing: deps.updates,
       clock,
-      parallel: parallelUpdates,
-      run: (uid) => this.#update(uid),
-      backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
-      onError: (uid, err, retryInMs) =>
-        deps.log.v(2).info('Failed to update volumes', { podUID: uid, retryInMs, err }),
+      log,
     });
+    this.inUse = new VolumesInUse({ operations, mounts, attachments, pods });
     this.wakes = [
       on(deps.updates.changed, (object) => this.#objectChanged(object)),
-      on(users.changed, () => this.#inUseMayHaveChanged()),
+      on(users.changed, () => this.inUse.pokeAll()),
       ...plugins.flatMap((plugin) =>
         plugin.prerequisite === undefined
           ? []
@@ -117,7 +118,7 @@ export class VolumeManager implements Component, PodVolumes {
       throw new KubeletError('conflict', 'FailedMount', 'the volumes of this pod are being unmounted');
     if (mounts.pod !== pod) {
       mounts.pod = pod;
-      this.#updates.add(uid);
+      this.#updates.poke(uid);
     }
     const missing = usedVolumes(pod).filter(({ name }) => this.#deps.mounts.get(uid, name) === undefined);
     if (missing.length === 0) return;
@@ -166,14 +167,17 @@ export class VolumeManager implements Component, PodVolumes {
     const { mounts, operations, releases } = this.#deps;
     const unmount = this.#unmounts.get(uid) ?? new PodUnmount(operations.clock.now());
     this.#unmounts.set(uid, unmount);
+    const specs = this.#pods.get(uid)?.specs() ?? [];
     await this.#pods.get(uid)?.close(settleMs);
-    const keys = await unmount.attempt(() => this.#tearDown(uid, signal));
+    const released: Promise<void>[] = [];
+    const release = (key: string): void => void released.push(releases.releaseUnused(key, releaseMs));
+    await unmount.attempt(() => this.#tearDown(uid, release, signal));
     mounts.delete(uid);
     this.#pods.delete(uid);
-    await Promise.all(keys.map((key) => releases.releaseUnused(key, releaseMs)));
+    await Promise.all(released);
     this.#unmounts.delete(uid);
-    this.#inUseMayHaveChanged();
-    this.#scheduleUpdate(uid);
+    this.inUse.poke(specs);
+    this.#updates.schedule(uid);
   }
 
   /** The pod's mounts and unmounts in flight and failed, for /explain. */
@@ -182,43 +186,25 @@ export class VolumeManager implements Component, PodVolumes {
     return [
       ...(this.#pods.get(uid)?.activities() ?? []),
       ...(unmounting === undefined ? [] : [unmounting.activity()]),
+      ...this.#deps.operations.plugins.flatMap((plugin) => plugin.activities?.(uid) ?? []),
     ];
   }
 
   /** The volumes that pods want and those that are mounted, by plugin. */
   counts(): VolumeCounts {
     const { mounts, operations } = this.#deps;
+    const label = (plugin: VolumePlugin, spec: VolumeSpec): string => plugin.label?.(spec) ?? plugin.name;
     return {
-      desired: [...this.#pods.values()].flatMap(({ pod }) =>
-        usedVolumes(pod).flatMap((volume) => pluginOf(operations.plugins, volume)?.name ?? []),
+      desired: [...this.#pods.values()].flatMap((pod) =>
+        pod.specs().flatMap((spec) => {
+          const plugin = operations.plugins.find((each) => each.canServe(spec));
+          return plugin === undefined ? [] : [label(plugin, spec)];
+        }),
       ),
       mounted: mounts
         .pods()
-        .flatMap((uid) => mounts.ofPod(uid).map(({ plugin, spec }) => plugin.label?.(spec) ?? plugin.name)),
+        .flatMap((uid) => mounts.ofPod(uid).map(({ plugin, spec }) => label(plugin, spec))),
     };
-  }
-
-  /**
-   * The unique names of the attachable volumes in use, for the next status of the node. Undefined until every source has reported
-   * and the disk was read: volumes that an earlier process mounted are known only then.
-   */
-  reportedInUse(desired: { sourcesReady(): boolean }): readonly string[] | undefined {
-    const { attachments, operations } = this.#deps;
-    if (!operations.users.isLoaded || !desired.sourcesReady()) return undefined;
-    const names = this.inUse();
-    attachments?.aboutToReport(names);
-    return names;
-  }
-
-  /** The attached volumes that are wanted, mounted or staged here, for status.volumesInUse of the node. Sorted. */
-  inUse(): readonly string[] {
-    const { mounts, operations } = this.#deps;
-    const wanted = [...this.#pods.values()].flatMap((pod) => pod.specs());
-    const mounted = mounts.pods().flatMap((uid) => mounts.ofPod(uid).map(({ spec }) => spec));
-    const names = [...wanted, ...mounted].flatMap(
-      (spec) => operations.plugins.find((each) => each.canServe(spec))?.attachName(spec) ?? [],
-    );
-    return [...new Set([...names, ...operations.users.attachNames()])].sort();
   }
 
   /** The volumes whose set-up has begun, of pods whose volumes are not being unmounted. */
@@ -246,7 +232,7 @@ export class VolumeManager implements Component, PodVolumes {
     if (existing !== undefined) return existing;
     const mounts = new PodMounts(pod, this.#deps.operations.clock, {
       onRetry: () => this.wake.push(uid),
-      onResolved: () => this.#inUseMayHaveChanged(),
+      onResolved: (spec) => this.inUse.poke([spec]),
     });
     this.#pods.set(uid, mounts);
     return mounts;
@@ -259,41 +245,34 @@ export class VolumeManager implements Component, PodVolumes {
     signal: AbortSignal,
   ): Promise<readonly PromiseSettledResult<void>[]> {
     const slot = await this.#slots.acquire(this.#order++, signal);
+    const unsubscribe = mounts.waits.subscribe(() => slot.release());
     try {
       const attempts = missing.map((volume) =>
         mounts.attempt(volume.name, () => this.#mountOne(mounts, volume)),
       );
       return await raceAbort(Promise.allSettled(attempts), signal);
     } finally {
+      unsubscribe();
       slot.release();
     }
   }
 
   /** Unmounts what is on disk; repeats it while a volume is in use by a program that is about to exit. */
-  async #tearDown(uid: PodUid, signal: AbortSignal): Promise<readonly string[]> {
+  async #tearDown(uid: PodUid, onUnused: (key: string) => void, signal: AbortSignal): Promise<void> {
     const { operations } = this.#deps;
     for (const delayMs of [...busyDelaysMs, undefined]) {
       try {
-        return await tearDownPod(operations, uid, signal);
+        return await tearDownPod(operations, uid, onUnused, signal);
       } catch (err) {
         if (delayMs === undefined || !isKind(err, 'conflict') || signal.aborted) throw err;
         await operations.clock.sleep(delayMs, signal);
       }
     }
-    return [];
-  }
-
-  /** Announces inUse() only if it has changed: the node's status is written at once. */
-  #inUseMayHaveChanged(): void {
-    const names = this.inUse().join('\n');
-    if (names === this.#namesInUse) return;
-    this.#namesInUse = names;
-    this.inUseChanged.push();
   }
 
   /** What the plugin's volumes require may exist now: failed mounts and unmounts need not wait for their backoff. */
   #requirementsChanged(plugin: VolumePlugin): void {
-    this.#inUseMayHaveChanged();
+    this.inUse.pokeAll();
     for (const [uid, mounts] of this.#pods) {
       const names = mounts.specs().filter((spec) => plugin.canServe(spec) && mounts.retryNow(spec.name));
       if (names.length > 0) this.wake.push(uid);
@@ -307,7 +286,7 @@ export class VolumeManager implements Component, PodVolumes {
     const uid = podUid(mounts.pod);
     mounts.succeeded(volume.name);
     this.#deps.mounts.set(uid, mounted);
-    this.#scheduleUpdate(uid);
+    this.#updates.schedule(uid);
   }
 
   /** Updates the pods whose volumes come from this object; those that wait for it retry their mount at once. */
@@ -322,63 +301,7 @@ export class VolumeManager implements Component, PodVolumes {
       if (volumes.length === 0) continue;
       const waiting = volumes.filter(({ name }) => mounts.retryNow(name));
       if (waiting.length > 0) this.wake.push(uid);
-      this.#updates.add(uid);
+      this.#updates.poke(uid);
     }
   }
-
-  // differs from upstream: a terminating pod is updated too, so that its token stays valid as long as the pod runs.
-  /** Updates the content of a pod's volumes, and their size. A volume that cannot be updated stays as it is. */
-  async #update(uid: PodUid): Promise<void> {
-    const mounts = this.#pods.get(uid);
-    if (mounts === undefined || mounts.isClosed) return this.#scheduleUpdate(uid);
-    const volumes = this.#deps.mounts.ofPod(uid);
-    const stale = volumes.filter(({ plugin, spec }) => plugin.needsRefresh(spec));
-    const results = await Promise.allSettled(
-      stale.map((volume) => mounts.attempt(volume.spec.name, () => this.#setUp.update(mounts, volume))),
-    );
-    if (!isTerminating(this.#deps.lifecycles, uid))
-      await Promise.all(volumes.filter(mayGrow).map((volume) => this.#grow(mounts, volume)));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed !== undefined && !mounts.isClosed && !isTerminating(this.#deps.lifecycles, uid))
-      throw failed.reason;
-    this.#scheduleUpdate(uid);
-  }
-
-  /** Never rejects: a claim that cannot be read is read again by the next update. */
-  async #grow(mounts: PodMounts, volume: MountedVolume): Promise<void> {
-    const uid = podUid(mounts.pod);
-    try {
-      const { spec } = await this.#setUp.grow(mounts, volume);
-      if (mounts.isClosed || isSameClaim(spec, volume.spec)) return;
-      this.#deps.mounts.set(uid, { ...volume, spec });
-    } catch (err) {
-      if (!mounts.isClosed)
-        this.#deps.log.v(2).info('Failed to read the claim of a mounted volume', {
-          podUID: uid,
-          volume: volume.spec.name,
-          err,
-        });
-    }
-  }
-
-  /** Up to a fifth earlier than syncFrequency, so that the updates of all pods do not coincide. */
-  #scheduleUpdate(uid: PodUid): void {
-    const { mounts, updates } = this.#deps;
-    if (mounts.ofPod(uid).some((volume) => volume.plugin.needsRefresh(volume.spec) || mayGrow(volume)))
-      this.#updates.addAfter(uid, updates.syncFrequencyMs * (1 - 0.2 * updates.random()));
-    else this.#updates.forget(uid);
-  }
-}
-
-/** Whether the node has a part in the expansion of the volume. */
-function mayGrow({ plugin, spec }: MountedVolume): boolean {
-  return (
-    spec.claim !== undefined && plugin.expansion !== undefined && plugin.expansion.applies?.(spec) !== false
-  );
-}
-
-function isSameClaim(a: VolumeSpec, b: VolumeSpec): boolean {
-  const versions = ({ claim, persistent }: VolumeSpec): string =>
-    [claim, persistent].map((each) => each?.metadata?.resourceVersion ?? '').join(' ');
-  return versions(a) === versions(b);
 }

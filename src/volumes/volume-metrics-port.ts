@@ -1,5 +1,4 @@
 // The metrics of volumes as this folder reports them. Upstream: pkg/volume/util/metrics.go, pkg/kubelet/volumemanager/metrics.
-import type { UsageSource } from '../api/ports/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
 
 /** Upstream's names. */
@@ -9,6 +8,7 @@ type VolumeOperationName =
   | 'map_volume'
   | 'unmap_volume'
   | 'unmount_device'
+  | 'unmap_device'
   | 'verify_controller_attached_volume'
   | 'volume_fs_resize';
 
@@ -30,8 +30,8 @@ export interface VolumeMetricsPort {
   observe(operation: VolumeOperation & { readonly seconds: number; readonly failed: boolean }): void;
   /** Sets the function that counts volumes at each scrape. */
   countBy(counts: () => VolumeCounts): void;
-  /** Records how long measuring the usage of a volume took. */
-  measured(source: UsageSource, seconds: number): void;
+  /** Records how long measuring the usage of a volume took, by the source of the numbers. */
+  measured(source: string, seconds: number): void;
 }
 
 /** Runs an operation and records its duration, whether it succeeds or fails. */

@@ -125,6 +125,10 @@ describe('csi block volumes', () => {
         key,
         [key],
       ]);
+      expect([await plugin.labelOnDisk?.(volume), await plugin.nodeDevices?.isBlock?.(key)]).toEqual([
+        'kubernetes.io/csi:d.csi',
+        true,
+      ]);
       expect(await tearDown()).toBe('done');
       expect(await release()).toBe(
         `the device "${root}/pv/dev" is still referenced from other Pods: ${root}/publish/pv is still mounted`,

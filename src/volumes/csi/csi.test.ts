@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { aCsiSpec, anInlineSpec, CsiRig } from '../../../test/builders/csi-rig.ts';
+import { aCsiRequest, aCsiSpec, anInlineSpec, CsiRig } from '../../../test/builders/csi-rig.ts';
 import { aVolumeSpec } from '../../../test/builders/volume-requests.ts';
+import type { CsiDriverClient } from '../../api/ports/csi.ts';
 import type { VolumePlugin } from '../plugin.ts';
 import { attachmentName } from './names.ts';
 
@@ -69,13 +70,67 @@ describe('csi plugin', () => {
     expect(changed).toEqual(['d.csi']);
   });
 
+  test('names the call that a pod waits for, until it ends', async () => {
+    for (const [method, name] of [
+      ['capabilities', 'NodeGetCapabilities'],
+      ['stage', 'NodeStageVolume'],
+      ['publish', 'NodePublishVolume'],
+    ] as const) {
+      const stop = new AbortController();
+      rig.driver.fail(method, { code: 'hang', times: 1 });
+      const setUp = plugin.setUp(aCsiRequest(), stop.signal).catch(() => undefined);
+      await rig.clock.advance(0);
+      expect(plugin.activities?.('uid-p').map(({ what }) => what)).toEqual([
+        `volume v waits for the CSI driver d.csi to answer ${name}`,
+      ]);
+      expect(plugin.activities?.('uid-q')).toEqual([]);
+      stop.abort();
+      await setUp;
+      expect(plugin.activities?.('uid-p')).toEqual([]);
+    }
+  });
+
+  test('announces that it waits right before each call that may take long', async () => {
+    const waits: number[] = [];
+    const calls = (): number => rig.driver.callsOf('stage').length + rig.driver.callsOf('publish').length;
+    await plugin.setUp({ ...aCsiRequest(), onWait: () => waits.push(calls()) }, signal);
+    expect(waits).toEqual([0, 1]);
+  });
+
+  test('marks the calls that set up a migrated volume', async () => {
+    const migrated: unknown[] = [];
+    const spied: CsiDriverClient = {
+      ...rig.driver.client(),
+      stage: (_request, _signal, options) => Promise.resolve(void migrated.push(options?.migrated)),
+      publish: (_request, _signal, options) => {
+        migrated.push(options?.migrated);
+        return Promise.reject(new Error('enough'));
+      },
+    };
+    const { changed } = rig.drivers;
+    const drivers = {
+      get: () => spied,
+      names: () => [],
+      changed,
+      refreshAllocatable: () => Promise.resolve(),
+    };
+    for (const isMigrated of [true, false])
+      await rig
+        .plugin({ drivers })
+        .setUp(aCsiRequest(aCsiSpec({ spec: { isMigrated } })), signal)
+        .catch(() => undefined);
+    expect(migrated).toEqual([true, true, false, false]);
+  });
+
   test('reports why a volume is not attached', async () => {
     const failure = async (): Promise<unknown> => await plugin.attachment?.failure(aCsiSpec(), signal);
     expect(await failure()).toBeUndefined();
     rig.attach('h', { attached: false, attachError: { message: 'full', errorCode: 8 } });
     expect(await failure()).toEqual({ message: 'full', isLimit: false });
     rig.putDriver({ nodeAllocatableUpdatePeriodSeconds: 60 });
+    expect(rig.drivers.refreshed).toEqual([]);
     expect(await failure()).toEqual({ message: 'full', isLimit: true });
+    expect(rig.drivers.refreshed).toEqual(['d.csi']);
     rig.storage.attachments.clear();
     expect(await failure()).toEqual({
       message: `volume h has GET error for volume attachment ${name}: volumeattachments.storage.k8s.io "${name}" not found`,

@@ -7,10 +7,11 @@ import { type Attachment, pluginDefaults, type VolumePlugin, type VolumeSpec } f
 import { computeAttachFailure } from './compute-attachment.ts';
 import { driverOf, idOf, isCsi } from './csi-volume.ts';
 import type { CsiContext, CsiPluginDeps } from './deps.ts';
+import { DriverCalls } from './driver-calls.ts';
 import { expandVolume } from './expand.ts';
 import { KnownVolumes } from './known-volumes.ts';
 import { attachmentName, csiPluginName, driverLabel, uniqueName } from './names.ts';
-import { csiNodeDevices, isAttached } from './node-devices.ts';
+import { csiNodeDevices, isAttached, labelOnDisk } from './node-devices.ts';
 import { csiDeviceMap } from './paths.ts';
 import { readStats } from './read-stats.ts';
 import { setUpBlock } from './set-up-block.ts';
@@ -20,7 +21,11 @@ import { reconstructMount, tearDownMount } from './tear-down-mount.ts';
 
 export function csiPlugin(deps: CsiPluginDeps): VolumePlugin {
   const { drivers, layout, storage } = deps;
-  const context: CsiContext = { ...deps, known: new KnownVolumes() };
+  const context: CsiContext = {
+    ...deps,
+    known: new KnownVolumes(),
+    calls: new DriverCalls(deps.ownership.clock),
+  };
   return {
     ...pluginDefaults,
     name: csiPluginName,
@@ -33,6 +38,7 @@ export function csiPlugin(deps: CsiPluginDeps): VolumePlugin {
     deviceKey: keyOfSpec,
     attachName: (spec) => (isAttached(context, idOf(spec)) ? keyOfSpec(spec) : undefined),
     label: (spec) => driverLabel(driverOf(spec) ?? 'unknown'),
+    labelOnDisk: async (volume) => await labelOnDisk(context, volume),
     needsRefresh(spec) {
       const object = storage.knownCsiDriver(driverOf(spec) ?? '');
       return object !== undefined && object !== 'unknown' && object.spec.requiresRepublish === true;
@@ -58,6 +64,7 @@ export function csiPlugin(deps: CsiPluginDeps): VolumePlugin {
       stats: async (path, signal) => await readStats(context, path, signal),
     },
     nodeDevices: csiNodeDevices(context),
+    activities: (uid) => context.calls.activities(uid),
     setUp: async (request, signal) => await setUpMount(context, request, signal),
     tearDown: async (volume, signal) => await tearDownMount(context, volume, signal),
     reconstruct: async (volume) => await reconstructMount(context, volume),
@@ -70,7 +77,7 @@ function keyOfSpec(spec: VolumeSpec): string | undefined {
   return id === undefined ? undefined : uniqueName(id);
 }
 
-function csiAttachment({ nodeName, storage }: CsiContext): Attachment {
+function csiAttachment({ drivers, nodeName, ownership, storage }: CsiContext): Attachment {
   return {
     async failure(spec, signal) {
       const id = idOf(spec);
@@ -80,7 +87,14 @@ function csiAttachment({ nodeName, storage }: CsiContext): Attachment {
       try {
         const attachment = await storage.volumeAttachment(name, signal);
         const object = storage.knownCsiDriver(driver);
-        return computeAttachFailure(attachment, { handle, name }, object === 'unknown' ? undefined : object);
+        const known = object === 'unknown' ? undefined : object;
+        const failure = computeAttachFailure(attachment, { handle, name }, known);
+        // The scheduler learns the limit from the CSINode; the pod does not wait for that.
+        if (failure?.isLimit === true)
+          drivers.refreshAllocatable(driver).catch((err: unknown) => {
+            ownership.log.warn('Failed to refresh the volume limit of a CSI driver', { driver, err });
+          });
+        return failure;
       } catch (err) {
         if (signal.aborted) throw err;
         const message = `volume ${handle} has GET error for volume attachment ${name}: ${describeError(err)}`;

@@ -4,6 +4,7 @@ import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import type { StorageObjects } from '../../api/ports/storage-objects.ts';
 import type { VolumeLayout } from '../layout.ts';
 import type { OwnershipDeps } from '../ownership.ts';
+import type { DriverCalls } from './driver-calls.ts';
 import type { KnownVolumes } from './known-volumes.ts';
 
 export interface CsiPluginDeps {
@@ -25,4 +26,5 @@ interface SeLinux {
 
 export interface CsiContext extends CsiPluginDeps {
   readonly known: KnownVolumes;
+  readonly calls: DriverCalls;
 }

@@ -101,7 +101,11 @@ describe('csi drivers', () => {
     test('of a mounted volume', async () => {
       const { location } = await plugin.setUp(aCsiRequest(), signal);
       const path = location.kind === 'image' ? '' : location.path;
-      expect(await plugin.stats(path, signal)).toMatchObject({ usedBytes: 4, capacityBytes: 10 });
+      expect(await plugin.stats(path, signal)).toMatchObject({
+        usedBytes: 4,
+        capacityBytes: 10,
+        source: 'd.csi',
+      });
       expect(rig.driver.callsOf('stats')[0]?.request).toEqual({
         volumeId: 'h',
         volumePath: path,

@@ -1,12 +1,13 @@
 // Has the driver grow a volume on this node after the controller has grown it. Upstream: expander.go.
 // Invariant: every error has ExpandFailureDetails, so that the caller knows whether to try again.
-import type { CsiDriverClient } from '../../api/ports/csi.ts';
+import { podUid } from '../../api/pod/pod-ref.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { ExpandFailure, ExpandRequest } from '../plugin.ts';
 import { computeCapability } from './compute-capability.ts';
 import { type CsiVolume, computeCsiVolume } from './csi-volume.ts';
 import type { CsiContext } from './deps.ts';
+import type { VolumeCalls } from './driver-calls.ts';
 import { codeOf, driverMissing, outcomeOf } from './failure.ts';
 import { blockPaths, locateVolume, podDevice, stagingPaths } from './paths.ts';
 import { readSecret } from './read-secrets.ts';
@@ -28,9 +29,11 @@ export async function expandVolume(
 ): Promise<bigint> {
   const { pod, sizeBytes, spec } = request;
   const volume = computeCsiVolume(pod, spec);
-  const client = context.drivers.get(volume.driver);
+  const driver = context.drivers.get(volume.driver);
   // As with any failure before the call, the driver has not begun.
-  if (client === undefined) throw failed('uncertain', driverMissing(volume.driver), '');
+  if (driver === undefined) throw failed('uncertain', driverMissing(volume.driver), '');
+  const { isMigrated: migrated = false, name } = spec;
+  const client = context.calls.of(driver, podUid(pod), name, { migrated });
   const capabilities = await client.capabilities(signal).catch((err: unknown) => {
     const what = 'Expander.NodeExpand failed to check if node supports expansion : ';
     throw failed('uncertain', err, what);
@@ -61,8 +64,8 @@ export async function expandVolume(
 }
 
 async function call(
-  client: CsiDriverClient,
-  request: Parameters<CsiDriverClient['expand']>[0],
+  client: VolumeCalls,
+  request: Parameters<VolumeCalls['expand']>[0],
   signal: AbortSignal,
 ): Promise<void> {
   await client.expand(request, signal).catch((err: unknown) => {

@@ -53,15 +53,11 @@ export async function findStaged({ layout, ownership }: CsiContext): Promise<rea
   return perDriver.flat(2);
 }
 
-export async function findBlockVolumes({
-  layout,
-  nodeName,
-  ownership,
-}: CsiContext): Promise<readonly BlockVolume[]> {
+export async function findBlockVolumes({ layout, ownership }: CsiContext): Promise<readonly BlockVolume[]> {
   const found = await settleAll(
     (await ownership.host.listDirectories(blockDir(layout))).map(async (specName) => {
       const paths = blockPaths(layout, specName);
-      const data = await readVolumeData(ownership.host, paths.data, { specName, nodeName });
+      const data = await readVolumeData(ownership.host, paths.data, { specName });
       return data.kind === 'valid' ? [{ ...data.data, paths }] : [];
     }),
   );

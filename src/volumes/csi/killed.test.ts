@@ -81,7 +81,9 @@ function mortalPlugin(rig: CsiRig, kill: Kill) {
     wrapped.set(client, mortal);
     return mortal;
   };
-  const drivers = { get, names: () => rig.drivers.names(), changed: rig.drivers.changed };
+  const { changed } = rig.drivers;
+  const refreshAllocatable = (): Promise<void> => Promise.resolve();
+  const drivers = { get, names: () => rig.drivers.names(), changed, refreshAllocatable };
   const events = { pod: () => undefined, node: () => undefined };
   const plugin = rig.plugin({ drivers, ownership: { host, events, clock: rig.clock, log: silentLogger } });
   return { plugin, host, life };

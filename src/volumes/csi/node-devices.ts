@@ -8,10 +8,11 @@ import type { CsiContext } from './deps.ts';
 import { driverMissing, failedAt, named } from './failure.ts';
 import { type BlockVolume, findBlockVolumes, findStaged, removeEmptyBlocks } from './find-devices.ts';
 import { type CsiVolumeId, csiPluginName, driverLabel, parseUniqueName, uniqueName } from './names.ts';
-import { blockPaths, driverDir, locateVolume, stagingPaths, targetPaths } from './paths.ts';
+import { blockPaths, driverDir, locateVolume, stagingPaths } from './paths.ts';
+import { readTarget } from './read-target.ts';
 import { removeBlockDirectories, removePodDirectories } from './remove-block.ts';
 import { isMounted, removeStaging } from './remove-files.ts';
-import { readVolumeData } from './vol-data.ts';
+import { type DataOnDisk, readVolumeData } from './vol-data.ts';
 
 export function csiNodeDevices(context: CsiContext): NodeDevices {
   return {
@@ -20,6 +21,7 @@ export function csiNodeDevices(context: CsiContext): NodeDevices {
     release: async (key, signal) => await release(context, key, signal),
     attachName: (key) => (isAttached(context, parseUniqueName(key)) ? key : undefined),
     label: (key) => driverLabel(parseUniqueName(key)?.driver ?? 'unknown'),
+    isBlock: async (key) => (await findBlockVolumes(context)).some((block) => uniqueName(block) === key),
   };
 }
 
@@ -36,14 +38,22 @@ async function list(context: CsiContext): Promise<readonly string[]> {
   return [...new Set([...staged, ...(await findBlockVolumes(context))].map(uniqueName))].sort();
 }
 
-async function keyOf(
-  { layout, nodeName, ownership }: CsiContext,
-  { directoryName, path }: VolumeOnDisk,
-): Promise<string | undefined> {
-  const isBlock = locateVolume(layout, path)?.isBlock === true;
-  const file = isBlock ? blockPaths(layout, directoryName).data : targetPaths(path).data;
-  const found = await readVolumeData(ownership.host, file, { specName: directoryName, nodeName });
+async function keyOf(context: CsiContext, volume: VolumeOnDisk): Promise<string | undefined> {
+  const found = await readData(context, volume);
   return found.kind === 'valid' && !found.data.isEphemeral ? uniqueName(found.data) : undefined;
+}
+
+/** The plugin's name in metrics of a volume found on disk. */
+export async function labelOnDisk(context: CsiContext, volume: VolumeOnDisk): Promise<string> {
+  const found = await readData(context, volume);
+  return driverLabel(found.kind === 'valid' ? found.data.driver : 'unknown');
+}
+
+async function readData(context: CsiContext, volume: VolumeOnDisk): Promise<DataOnDisk> {
+  const { layout, ownership } = context;
+  const { directoryName: specName, path } = volume;
+  if (locateVolume(layout, path)?.isBlock !== true) return await readTarget(context, volume);
+  return await readVolumeData(ownership.host, blockPaths(layout, specName).data, { specName });
 }
 
 async function release(context: CsiContext, key: string, signal: AbortSignal): Promise<void> {

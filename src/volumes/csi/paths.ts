@@ -31,6 +31,16 @@ export function stagingDirectoryPaths(layout: VolumeLayout, driver: string, name
   return mountPaths(`${driverDir(layout, driver)}/${element(name)}`, 'globalmount');
 }
 
+/** The directory of a volume whose staging mount has this path, maybe in a second mount of the kubelet's root directory. */
+export function stagedAt(path: string): { readonly driver: string; readonly name: string } | undefined {
+  const root = `/plugins/${csiPluginName}/`;
+  const at = path.lastIndexOf(root);
+  if (at === -1) return undefined;
+  const [driver = '', name = '', last, ...rest] = path.slice(at + root.length).split('/', 4);
+  const isStaging = last === 'globalmount' && rest.length === 0 && isElement(driver) && isElement(name);
+  return isStaging ? { driver, name } : undefined;
+}
+
 /** Where the driver publishes a volume to a pod; `directory` is the volume's directory in the pod's. */
 export function targetPaths(directory: string): MountPaths {
   return mountPaths(directory, 'mount');

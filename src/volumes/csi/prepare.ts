@@ -2,7 +2,8 @@
 // Upstream: the first half of MountDevice, SetUpAt, SetUpDevice and MapPodDevice of the csi plugin.
 // Invariants: the API server is read within a deadline, and each object once per attempt; a failure here changes nothing.
 import type { CSIDriver } from '../../api/k8s/types.ts';
-import type { CsiCapabilities, CsiDriverClient } from '../../api/ports/csi.ts';
+import { podUid } from '../../api/pod/pod-ref.ts';
+import type { CsiCapabilities } from '../../api/ports/csi.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { SetUpRequest } from '../plugin.ts';
@@ -14,6 +15,7 @@ import {
 } from './compute-driver-policy.ts';
 import type { CsiVolume } from './csi-volume.ts';
 import type { CsiContext } from './deps.ts';
+import type { VolumeCalls } from './driver-calls.ts';
 import { driverMissing, failedAt, named, type Step } from './failure.ts';
 import { attachmentName } from './names.ts';
 import { type DriverTokens, readSecret, readTokens } from './read-secrets.ts';
@@ -22,7 +24,7 @@ import { type DriverTokens, readSecret, readTokens } from './read-secrets.ts';
 const apiTimeoutMs = 30_000;
 
 export interface Preparation {
-  readonly client: CsiDriverClient;
+  readonly client: VolumeCalls;
   readonly capabilities: CsiCapabilities;
   readonly object: CSIDriver | undefined;
   /** From the VolumeAttachment; empty if the volume needs no attaching. */
@@ -88,8 +90,11 @@ export async function prepare(
 ): Promise<Preparation> {
   const { request, volume } = what;
   const words = request.spec.isBlock ? blockWords : volume.isEphemeral ? inlineWords : mountWords;
-  const client = context.drivers.get(volume.driver);
-  if (client === undefined) throw failedAt(words.stageStep, driverMissing(volume.driver), words.client);
+  const driver = context.drivers.get(volume.driver);
+  if (driver === undefined) throw failedAt(words.stageStep, driverMissing(volume.driver), words.client);
+  const { isMigrated: migrated = false, name } = request.spec;
+  const { onWait } = request;
+  const client = context.calls.of(driver, podUid(request.pod), name, { migrated, onWait });
   const at = async <T>(step: Step, before: string, work: Promise<T>): Promise<T> =>
     await work.catch((err: unknown) => {
       throw signal.aborted ? err : failedAt(step, err, before);

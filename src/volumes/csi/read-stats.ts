@@ -8,7 +8,7 @@ import { readVolumeData } from './vol-data.ts';
 
 /** Undefined if the driver does not report usage, or the path is none of a CSI volume. */
 export async function readStats(
-  { drivers, layout, nodeName, ownership }: CsiContext,
+  { drivers, layout, ownership }: CsiContext,
   path: string,
   signal: AbortSignal,
 ): Promise<VolumeStats | undefined> {
@@ -18,12 +18,13 @@ export async function readStats(
   const block = blockPaths(layout, directoryName);
   const target = targetPaths(csiVolumeDir(layout, uid, directoryName));
   const data = isBlock ? block.data : target.data;
-  const found = await readVolumeData(ownership.host, data, { specName: directoryName, nodeName });
+  const found = await readVolumeData(ownership.host, data, { specName: directoryName });
   if (found.kind !== 'valid') return undefined;
   const { driver, handle } = found.data;
   const client = drivers.get(driver);
   if (client === undefined) throw driverMissing(driver);
   if (!(await client.capabilities(signal)).stats) return undefined;
   const volumePath = isBlock ? podDevice(block, uid).mapped : target.mount;
-  return computeStats(await client.stats({ volumeId: handle, volumePath, stagingTargetPath: '' }, signal));
+  const response = await client.stats({ volumeId: handle, volumePath, stagingTargetPath: '' }, signal);
+  return { ...computeStats(response), source: driver };
 }

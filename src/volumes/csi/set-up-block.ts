@@ -39,7 +39,7 @@ export async function setUpBlock(
   const key = uniqueName(volume);
   const paths = blockPaths(layout, spec.directoryName);
   const device = podDevice(paths, podUid(pod));
-  const before = await readVolumeData(host, paths.data, { specName: spec.directoryName, nodeName });
+  const before = await readVolumeData(host, paths.data, { specName: spec.directoryName });
   if (before.kind === 'valid' && uniqueName(before.data) !== key)
     throw new KubeletError(
       'conflict',

@@ -17,9 +17,10 @@ import { directoryMode } from './make-directory.ts';
 import { uniqueName } from './names.ts';
 import { type MountPaths, stagingPaths, targetPaths } from './paths.ts';
 import { type Preparation, prepare } from './prepare.ts';
+import { readTarget } from './read-target.ts';
 import { isMounted, removeTarget } from './remove-files.ts';
 import { stageVolume, withLabel } from './stage.ts';
-import { readTarget, tearDownMount } from './tear-down-mount.ts';
+import { tearDownMount } from './tear-down-mount.ts';
 import { type DataOnDisk, readVolumeData, targetText } from './vol-data.ts';
 
 interface Mounting {
@@ -82,15 +83,15 @@ async function readTargetOf(
   signal: AbortSignal,
 ): Promise<DataOnDisk> {
   const found = await readTarget(context, { uid: podUid(pod), directoryName, path });
-  if (found.kind === 'valid') {
-    const { driver, handle } = found.data;
-    if (driver === volume.driver && handle === volume.handle) return found;
-    if (!wasMounted) {
-      await tearDownMount(context, { uid: podUid(pod), directoryName, path }, signal);
-      return { kind: 'none' };
-    }
-  } else if (!wasMounted) return found;
-  const why = found.kind === 'damaged' ? found.why : 'it does not name this volume';
+  // A damaged file is written again, as by upstream.
+  if (found.kind !== 'valid') return found;
+  const { driver, handle } = found.data;
+  if (driver === volume.driver && handle === volume.handle) return found;
+  if (!wasMounted) {
+    await tearDownMount(context, { uid: podUid(pod), directoryName, path }, signal);
+    return { kind: 'none' };
+  }
+  const why = 'it does not name this volume';
   throw new KubeletError('conflict', 'FailedMount', `${target.mount} is mounted, but ${target.data}: ${why}`);
 }
 

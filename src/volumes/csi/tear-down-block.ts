@@ -12,14 +12,14 @@ import { readVolumeData } from './vol-data.ts';
 
 /** Called after the kubelet's own mapping was removed. */
 export async function tearDownBlock(
-  { drivers, known, layout, nodeName, ownership }: CsiContext,
+  { calls, drivers, known, layout, ownership }: CsiContext,
   { directoryName, uid }: VolumeOnDisk,
   signal: AbortSignal,
 ): Promise<void> {
   const { host } = ownership;
   const paths = blockPaths(layout, directoryName);
   const device = podDevice(paths, uid);
-  const found = await readVolumeData(host, paths.data, { specName: directoryName, nodeName });
+  const found = await readVolumeData(host, paths.data, { specName: directoryName });
   if (found.kind === 'valid') {
     const { driver, handle } = found.data;
     const client = drivers.get(driver);
@@ -29,7 +29,8 @@ export async function tearDownBlock(
         driverMissing(driver),
         named('blockMapper.UnmapPodDevice failed to get CSI client: '),
       );
-    await client
+    await calls
+      .of(client, uid, directoryName)
       .unpublish({ volumeId: handle, targetPath: device.published }, signal)
       .catch((err: unknown) => {
         throw failedAt(undefined, err, named('blockMapper.unpublishVolumeForBlock failed: '));

@@ -2,19 +2,21 @@
 // ConstructVolumeSpec of the csi plugin.
 // Invariants: a volume that a driver may have published is unpublished before its files are removed; without a driver nothing is.
 import { KubeletError } from '../../base/errors.ts';
+import { containersDir } from '../layout.ts';
 import type { SetUpVolume, VolumeOnDisk } from '../plugin.ts';
 import type { CsiContext } from './deps.ts';
 import { driverMissing, failedAt, named } from './failure.ts';
 import { targetPaths } from './paths.ts';
+import { readTarget } from './read-target.ts';
 import { isMounted, removeTarget } from './remove-files.ts';
-import { type DataOnDisk, readVolumeData } from './vol-data.ts';
+import type { DataOnDisk } from './vol-data.ts';
 
 export async function tearDownMount(
   context: CsiContext,
   volume: VolumeOnDisk,
   signal: AbortSignal,
 ): Promise<void> {
-  const { drivers, known, ownership } = context;
+  const { calls, drivers, known, ownership } = context;
   const { host } = ownership;
   const target = targetPaths(volume.path);
   const found = await readTarget(context, volume);
@@ -27,9 +29,12 @@ export async function tearDownMount(
         driverMissing(driver),
         named('Unmounter.TearDownAt failed to get CSI client: '),
       );
-    await client.unpublish({ volumeId: handle, targetPath: target.mount }, signal).catch((err: unknown) => {
-      throw failedAt(undefined, err, named('Unmounter.TearDownAt failed: '));
-    });
+    await calls
+      .of(client, volume.uid, volume.directoryName)
+      .unpublish({ volumeId: handle, targetPath: target.mount }, signal)
+      .catch((err: unknown) => {
+        throw failedAt(undefined, err, named('Unmounter.TearDownAt failed: '));
+      });
   } else if (await isMounted(host, target.mount)) throw unknownVolume(found, target.data);
   // differs from upstream: files of a volume that was never mounted do not keep the pod's directory forever.
   await removeTarget(host, target).catch((err: unknown) => {
@@ -37,13 +42,6 @@ export async function tearDownMount(
     throw failedAt(undefined, err, named(what));
   });
   known.forgetPath(volume.path);
-}
-
-export async function readTarget(
-  { nodeName, ownership }: Pick<CsiContext, 'nodeName' | 'ownership'>,
-  { directoryName, path }: VolumeOnDisk,
-): Promise<DataOnDisk> {
-  return await readVolumeData(ownership.host, targetPaths(path).data, { specName: directoryName, nodeName });
 }
 
 /** Only the driver can unmount it, which needs the name of the volume. */
@@ -56,14 +54,21 @@ export function unknownVolume(found: DataOnDisk, path: string): KubeletError {
   );
 }
 
-/** What an earlier process published; undefined if it is not complete. */
+/**
+ * What an earlier process published; undefined if it may not be complete. What this process began to publish is complete only once
+ * the driver says so: a driver that mounts before it fails may not be done. What an earlier process published is complete if it
+ * created a container, which it did after it had mounted all volumes.
+ */
 export async function reconstructMount(
   context: CsiContext,
   volume: VolumeOnDisk,
 ): Promise<SetUpVolume | undefined> {
+  if (context.known.hasCreated(volume.path)) return undefined;
+  const { host } = context.ownership;
+  if ((await host.listDirectories(containersDir(context.layout, volume.uid))).length === 0) return undefined;
   const { mount } = targetPaths(volume.path);
   const found = await readTarget(context, volume);
-  const mounts = await context.ownership.host.mountsBelow(mount);
+  const mounts = await host.mountsBelow(mount);
   if (found.kind !== 'valid' || !mounts.some(({ path }) => path === mount)) return undefined;
   // Whether the claim is read-only is known to the caller. The driver has mounted it read-only then.
   return { location: { kind: 'path', path: mount }, readOnly: false, managed: false };

@@ -45,6 +45,10 @@ describe('tear-down of a csi volume', () => {
   describe('tear-down', () => {
     test('unpublishes, then removes what is left; the release unstages', async () => {
       expect([await keyOf(), await list()]).toEqual([key, [key]]);
+      expect([await plugin.labelOnDisk?.(volume), await plugin.nodeDevices?.isBlock?.(key)]).toEqual([
+        'kubernetes.io/csi:d.csi',
+        false,
+      ]);
       expect(await tearDown()).toBe('done');
       expect(rig.driver.callsOf('unpublish')[0]?.request).toEqual({ volumeId: 'h', targetPath: mount });
       expect([await keyOf(), await list()]).toEqual([undefined, [key]]);
@@ -131,11 +135,6 @@ describe('tear-down of a csi volume', () => {
         'its driver name is not valid',
       ],
       [
-        'is that of another node',
-        '{"driverName":"d.csi","volumeHandle":"h","specVolID":"pv","nodeName":"m"}',
-        'it belongs to another node',
-      ],
-      [
         'is that of another volume',
         '{"driverName":"d.csi","volumeHandle":"h","specVolID":"pw","nodeName":"node-1"}',
         'it belongs to another volume',
@@ -150,7 +149,36 @@ describe('tear-down of a csi volume', () => {
           rig.host.entries.delete(data);
         }
       };
-      test(`${name}: a mounted volume is left alone and reported`, async () => {
+      test(`${name}: a volume that is staged is found by its mount, and unmounted`, async () => {
+        damage();
+        expect([await keyOf(), await tearDown(), await release(), rig.remains()]).toEqual([
+          key,
+          'done',
+          'done',
+          [],
+        ]);
+      });
+
+      test(`${name}: a volume that is wanted stays mounted, and its file is written again`, async () => {
+        const good = rig.host.ownFiles.get(data);
+        damage();
+        await plugin.setUp(aCsiRequest(), signal);
+        expect([rig.host.ownFiles.get(data), rig.driver.callsOf('unpublish')]).toEqual([good, []]);
+      });
+
+      test(`${name}: a mounted volume is left alone and reported if several volumes may be mounted there`, async () => {
+        damage();
+        const other = stagingPaths(layout, { driver: 'd.csi', handle: 'i' });
+        await rig.host.makeDirectory(other.mount);
+        await rig.host.writeOwnFile(other.data, '{"driverName":"d.csi","volumeHandle":"i"}');
+        rig.host.mounts.push({ path: other.mount, fsType: 'ext4', options: 'h' });
+        expect(await tearDown()).toContain('but the volume is mounted');
+      });
+
+      test(`${name}: a mounted volume that is not staged is left alone and reported`, async () => {
+        rig = new CsiRig({});
+        plugin = rig.plugin();
+        await plugin.setUp(aCsiRequest(), signal);
         damage();
         const before = rig.remains();
         expect(await tearDown()).toBe(
@@ -267,13 +295,38 @@ describe('tear-down of a csi volume', () => {
     });
   });
 
+  test('a volume that was set up under another name of the node is unpublished', async () => {
+    rig.host.ownFiles.set(data, '{"driverName":"d.csi","volumeHandle":"h","specVolID":"pv","nodeName":"m"}');
+    expect([await keyOf(), await tearDown(), await release(), rig.remains()]).toEqual([
+      key,
+      'done',
+      'done',
+      [],
+    ]);
+  });
+
   describe('reconstruction', () => {
-    test('recovers a mounted volume', async () =>
+    beforeEach(() => void rig.host.entries.set('/root/pods/uid-p/containers/main', 'directory'));
+
+    test('recovers a volume that an earlier process mounted', async () =>
       expect(await plugin.reconstruct(volume)).toEqual({
         location: { kind: 'path', path: mount },
         readOnly: false,
         managed: false,
       }));
+
+    test('not one that this process began to publish, whose driver may not be done', async () => {
+      expect(await tearDown()).toBe('done');
+      rig.driver.fail('publish', { code: 'UNAVAILABLE', afterwards: true, times: 1 });
+      await expect(plugin.setUp(aCsiRequest(), signal)).rejects.toThrow();
+      expect(rig.host.mounts.map(({ path }) => path)).toContain(mount);
+      expect(await plugin.reconstruct(volume)).toBeUndefined();
+    });
+
+    test('not one of a pod that never had a container, since its set-up may have been interrupted', async () => {
+      rig.host.entries.delete('/root/pods/uid-p/containers/main');
+      expect(await plugin.reconstruct(volume)).toBeUndefined();
+    });
 
     test('not one that is not mounted at its own path', async () => {
       rig.host.mounts.length = 0;

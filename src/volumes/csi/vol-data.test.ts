@@ -23,7 +23,7 @@ test('reads back what it writes, also a handle of the greatest length', () => {
   const handle = '\u0001'.repeat(16_384);
   const text = targetText({ driver: 'd', handle, isEphemeral: true }, 'v', 'n', undefined);
   const data = { driver: 'd', handle, isEphemeral: true, seLinuxLabel: undefined };
-  expect(parseVolumeData(text, { specName: 'v', nodeName: 'n' })).toEqual({ kind: 'valid', data });
+  expect(parseVolumeData(text, { specName: 'v' })).toEqual({ kind: 'valid', data });
 });
 
 const good = { driverName: 'd', volumeHandle: 'h', specVolID: 'pv', nodeName: 'n' };
@@ -51,7 +51,6 @@ const hostile: readonly (readonly [string, string, string])[] = [
     'its SELinux label is not valid',
   ],
   ['another volume', JSON.stringify({ ...good, specVolID: 'pw' }), 'it belongs to another volume'],
-  ['another node', JSON.stringify({ ...good, nodeName: 'm' }), 'it belongs to another node'],
   [
     'an unknown mode',
     JSON.stringify({ ...good, volumeLifecycleMode: 'X' }),
@@ -60,7 +59,7 @@ const hostile: readonly (readonly [string, string, string])[] = [
 ];
 for (const [name, text, why] of hostile)
   test(`rejects a file that is ${name}`, () =>
-    expect(parseVolumeData(text, { specName: 'pv', nodeName: 'n' })).toEqual({ kind: 'damaged', why }));
+    expect(parseVolumeData(text, { specName: 'pv' })).toEqual({ kind: 'damaged', why }));
 
 test('a file of an older kubelet has no lifecycle mode', () =>
   expect(parseVolumeData(JSON.stringify(good))).toMatchObject({

@@ -26,7 +26,6 @@ export type DataOnDisk =
 /** What the file of a volume must agree with. */
 interface ExpectedData {
   readonly specName?: string;
-  readonly nodeName?: string;
 }
 
 export function stagingText({ driver, handle }: CsiVolumeId, seLinuxLabel: string | undefined): string {
@@ -77,7 +76,7 @@ export async function readVolumeData(
   }
 }
 
-export function parseVolumeData(text: string, { nodeName, specName }: ExpectedData = {}): DataOnDisk {
+export function parseVolumeData(text: string, { specName }: ExpectedData = {}): DataOnDisk {
   let fields: unknown;
   try {
     fields = JSON.parse(text);
@@ -90,9 +89,8 @@ export function parseVolumeData(text: string, { nodeName, specName }: ExpectedDa
   if (typeof handle !== 'string' || !isHandle(handle)) return damaged('its volume handle is not valid');
   if (typeof label !== 'string' || label.length > longestLabel)
     return damaged('its SELinux label is not valid');
-  const { nodeName: node, specVolID, volumeLifecycleMode: mode = 'Persistent' } = fields;
+  const { specVolID, volumeLifecycleMode: mode = 'Persistent' } = fields;
   if (specName !== undefined && specVolID !== specName) return damaged('it belongs to another volume');
-  if (nodeName !== undefined && node !== nodeName) return damaged('it belongs to another node');
   if (mode !== 'Persistent' && mode !== 'Ephemeral') return damaged('its lifecycle mode is not valid');
   const seLinuxLabel = label === '' ? undefined : label;
   return { kind: 'valid', data: { driver, handle, isEphemeral: mode === 'Ephemeral', seLinuxLabel } };

@@ -5,6 +5,11 @@ import { raceAbort } from '../../base/abort/race-abort.ts';
 export class DeviceLocks {
   readonly #tails = new Map<string, Promise<void>>();
 
+  /** Whether an operation on the device is in flight. */
+  isHeld(key: string): boolean {
+    return this.#tails.has(key);
+  }
+
   /** Runs at once if there is no key. */
   async run<T>(key: string | undefined, signal: AbortSignal, operation: () => Promise<T>): Promise<T> {
     if (key === undefined) return await operation();

@@ -4,7 +4,6 @@
 // is repeated with backoff, or at once when its driver registers.
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import { type Component, on } from '../../base/component.ts';
-import { describeError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { VolumeOperationDeps } from '../operation-deps.ts';
@@ -13,11 +12,6 @@ import { observeOperation } from '../volume-metrics-port.ts';
 interface DeviceReleasesDeps {
   readonly operations: VolumeOperationDeps;
   readonly log: Logger;
-}
-
-interface Failure {
-  readonly sinceMs: number;
-  readonly text: string;
 }
 
 const parallel = 64;
@@ -30,7 +24,7 @@ export class DeviceReleases implements Component {
   readonly wakes;
   readonly #deps: DeviceReleasesDeps;
   readonly #queue: KeyedQueue<string>;
-  readonly #failures = new Map<string, Failure>();
+  readonly #failed = new Set<string>();
   readonly #waiting = new Map<string, (() => void)[]>();
 
   constructor(deps: DeviceReleasesDeps) {
@@ -42,8 +36,7 @@ export class DeviceReleases implements Component {
       backoff,
       run: (key, signal) => this.#release(key, signal),
       onError: (key, err, retryInMs) => {
-        const { sinceMs = clock.now() } = this.#failures.get(key) ?? {};
-        this.#failures.set(key, { sinceMs, text: describeError(err) });
+        this.#failed.add(key);
         deps.log.warn('Failed to release device', { device: key, retryInMs, err });
       },
     });
@@ -76,11 +69,6 @@ export class DeviceReleases implements Component {
     ended.abort();
   }
 
-  /** Devices that could not be released, for /explain and the log. */
-  failures(): readonly { readonly device: string; readonly sinceMs: number; readonly text: string }[] {
-    return [...this.#failures].map(([device, failure]) => ({ device, ...failure }));
-  }
-
   async #load(signal: AbortSignal): Promise<void> {
     const { log, operations } = this.#deps;
     const { clock, users } = operations;
@@ -103,11 +91,15 @@ export class DeviceReleases implements Component {
         const plugin = users.pluginOf(key);
         if (plugin === undefined || users.isUsed(key)) return;
         const { name, nodeDevices } = plugin;
-        const operation = { plugin: nodeDevices.label?.(key) ?? name, operation: 'unmount_device' } as const;
+        const isBlock = (await nodeDevices.isBlock?.(key)) === true;
+        const operation = {
+          plugin: nodeDevices.label?.(key) ?? name,
+          operation: isBlock ? 'unmap_device' : 'unmount_device',
+        } as const;
         await observeOperation(this.#deps.operations, operation, () => nodeDevices.release(key, signal));
         users.released(key);
       });
-      this.#failures.delete(key);
+      this.#failed.delete(key);
     } finally {
       const waiting = this.#waiting.get(key) ?? [];
       this.#waiting.delete(key);
@@ -116,7 +108,7 @@ export class DeviceReleases implements Component {
   }
 
   #retry(): void {
-    for (const key of this.#failures.keys()) {
+    for (const key of this.#failed) {
       this.#queue.forget(key);
       this.#queue.add(key);
     }

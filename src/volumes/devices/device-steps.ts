@@ -1,5 +1,7 @@
 // Block devices of pods, and the tear-down of volumes that share a device with other pods.
 // Upstream: MapVolume and UnmapVolume of the operation executor.
+import { dirname } from 'node:path';
+import type { EventText } from '../../api/ports/events.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { deviceMap } from '../layout.ts';
 import type { VolumeOperationDeps } from '../operation-deps.ts';
@@ -25,6 +27,22 @@ export async function setUpDevice(
   const map = mapOf(deps, plugin, volume);
   await deps.host.mapDevice(device, map, signal);
   return { location: { kind: 'device', path: map.link }, readOnly: spec.readOnly, managed: false };
+}
+
+/** Of a device that was mapped. */
+export function mappedEvents(
+  deps: Pick<MapDeps, 'layout'>,
+  plugin: VolumePlugin,
+  { pod, spec: { directoryName } }: Pick<SetUpRequest, 'pod' | 'spec'>,
+): readonly EventText[] {
+  const { link, target } = mapOf(deps, plugin, { uid: pod.metadata?.uid ?? '', directoryName });
+  const what = `MapVolume.MapPodDevice succeeded for volume "${directoryName}"`;
+  const paths = [`globalMapPath "${dirname(target)}"`, `volumeMapPath "${dirname(link)}"`];
+  return paths.map((path) => ({
+    type: 'Normal',
+    reason: 'SuccessfulMountVolume',
+    message: `${what} ${path}`,
+  }));
 }
 
 export async function tearDownDevice(
@@ -54,7 +72,7 @@ export async function tearDownWithDevice(
 }
 
 function mapOf(
-  { layout }: MapDeps,
+  { layout }: Pick<MapDeps, 'layout'>,
   plugin: VolumePlugin,
   volume: Pick<VolumeOnDisk, 'uid' | 'directoryName'>,
 ): ReturnType<typeof deviceMap> {

@@ -14,7 +14,7 @@ export function refersTo(
 }
 
 /** Matches the pod's own definition of the volume. Undefined for a claim, whose plugin is unknown until it is resolved. */
-export function pluginOf(plugins: readonly VolumePlugin[], volume: Volume): VolumePlugin | undefined {
+function pluginOf(plugins: readonly VolumePlugin[], volume: Volume): VolumePlugin | undefined {
   const spec = unresolvedSpec(volume);
   return plugins.find((each) => each.canServe(spec));
 }

@@ -35,18 +35,23 @@ const parallel = 2;
 const deadlineMs = 300_000;
 /** Deadline where a driver or a server answers. */
 const remoteDeadlineMs = 10_000;
+/** Pods that drivers and servers measure in parallel. One that takes longer than the lease no longer counts. */
+const parallelRemote = 8;
+const remoteLeaseMs = 100;
 
 export class VolumeStatsReader implements Component, VolumeStatsSource {
   readonly name = 'volume-stats';
   readonly wakes;
   readonly #deps: VolumeStatsDeps;
   readonly #slots: Slots;
+  readonly #remoteSlots: Slots;
   readonly #pods = new Map<PodUid, Measured>();
   readonly #local: LocalUsage;
 
   constructor(deps: VolumeStatsDeps) {
     this.#deps = deps;
     this.#slots = new Slots({ clock: deps.clock, count: parallel, leaseMs: deadlineMs });
+    this.#remoteSlots = new Slots({ clock: deps.clock, count: parallelRemote, leaseMs: remoteLeaseMs });
     this.#local = new LocalUsage({ ...deps, measure: (...args) => this.#measure(...args) });
     // A measurement does not outlive the volumes it covers, nor hide one that was mounted since.
     this.wakes = [
@@ -86,12 +91,15 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
   async #measureAll(uid: PodUid, volumes: readonly MountedVolume[]): Promise<readonly VolumeUsage[]> {
     const measured = await Promise.all([
       // A driver or server that does not respond must not keep others from being measured.
-      this.#within(
+      this.#inSlot(
+        this.#remoteSlots,
         remoteDeadlineMs,
         uid,
         volumes.filter(({ plugin }) => plugin.isRemote),
       ),
       this.#inSlot(
+        this.#slots,
+        deadlineMs,
         uid,
         volumes.filter(({ plugin }) => !plugin.isRemote),
       ),
@@ -99,11 +107,16 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
     return measured.flat();
   }
 
-  async #inSlot(uid: PodUid, volumes: readonly MountedVolume[]): Promise<readonly VolumeUsage[]> {
+  async #inSlot(
+    slots: Slots,
+    ms: number,
+    uid: PodUid,
+    volumes: readonly MountedVolume[],
+  ): Promise<readonly VolumeUsage[]> {
     if (volumes.length === 0) return [];
-    const slot = await this.#slots.acquire(0);
+    const slot = await slots.acquire(0);
     try {
-      return await this.#within(deadlineMs, uid, volumes);
+      return await this.#within(ms, uid, volumes);
     } finally {
       slot.release();
     }

@@ -4,7 +4,7 @@
 import { setMaxListeners } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Node, PersistentVolumeSpec, Pod } from '../../../src/api/k8s/types.ts';
-import { podUid } from '../../../src/api/pod/pod-ref.ts';
+import { asPodUid, podUid } from '../../../src/api/pod/pod-ref.ts';
 import type { EventText } from '../../../src/api/ports/events.ts';
 import type { Volumes, VolumesInput } from '../../../src/assemble/volumes.ts';
 import { Channel } from '../../../src/base/channel.ts';
@@ -47,7 +47,8 @@ function drivenPlugin(): VolumePlugin {
     canServe: ({ persistent }) => persistent?.spec?.flexVolume?.driver === 'driven',
     deviceKey: ({ directoryName }) => handleOf(directoryName),
     attachName: ({ directoryName }) => `example.com/driven^${handleOf(directoryName)}`,
-    setUp: async ({ path, spec }) => {
+    setUp: async ({ onWait, path, spec }) => {
+      onWait?.();
       const from = await stage(spec.directoryName);
       if (host.mounts.some((mount) => mount.path === path))
         return { location: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
@@ -162,6 +163,47 @@ describe('a plugin with all capabilities', () => {
     expect(host.mounts).toEqual([]);
   });
 
+  test('pods that wait for their driver delay no other pod', async () => {
+    let calls = 0;
+    driver = async () => {
+      calls += 1;
+      await new Promise<never>(() => undefined);
+    };
+    const many = Array.from({ length: 20 }, (_, at) => `slow-${at}`);
+    for (const name of many) {
+      bound(driven, name);
+      void volumes.manager.mount(podUsing(`pod-${name}`, 'mount', name), signal).catch(() => undefined);
+    }
+    await clock.advance(0);
+    expect(calls).toBe(20);
+  });
+
+  test('a volume that cannot be unpublished does not keep the other ones of its pod staged', async () => {
+    bound(driven, 'a');
+    bound(driven, 'b');
+    const claims = ['a', 'b'];
+    const pod = aPod({
+      uid: 'one',
+      volumes: claims.map((name) => ({ name, persistentVolumeClaim: { claimName: `claim-${name}` } })),
+      containers: [aContainer({ volumeMounts: claims.map((name) => ({ name, mountPath: `/${name}` })) })],
+    });
+    expect(await mounted(pod)).toBe('mounted');
+    let fails = 1;
+    host.injectFault('removeEmpty', () =>
+      fails-- > 0
+        ? Promise.reject(new KubeletError('internal', 'Broken', 'it is broken'))
+        : Promise.resolve(),
+    );
+    await expect(ended(pod)).rejects.toThrow('it is broken');
+    expect(driverCalls.filter((call) => call.startsWith('unstage'))).toHaveLength(1);
+    await ended(pod);
+    expect(driverCalls.filter((call) => call.startsWith('unstage')).toSorted()).toEqual([
+      'unstage handle-of-a',
+      'unstage handle-of-b',
+    ]);
+    expect(volumes.manager.inUse.names()).toEqual([]);
+  });
+
   test('links a block device at upstream’s paths, passes the link to the container, and removes it', async () => {
     bound({ ...driven, volumeMode: 'Block' });
     const pod = podUsing('one', 'device');
@@ -221,18 +263,18 @@ describe('a plugin with all capabilities', () => {
     driver = () => Promise.reject(new KubeletError('unavailable', 'NotAttached', 'not attached yet'));
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount', 'other')];
     expect(await mounted(one)).toContain('not attached yet');
-    expect(volumes.manager.inUse()).toEqual(['example.com/driven^handle-of-pv']);
+    expect(volumes.manager.inUse.names()).toEqual(['example.com/driven^handle-of-pv']);
     driver = () => Promise.resolve();
     await clock.advance(500);
     await mounted(one);
     await mounted(two);
-    expect(volumes.manager.inUse()).toEqual([
+    expect(volumes.manager.inUse.names()).toEqual([
       'example.com/driven^handle-of-other',
       'example.com/driven^handle-of-pv',
     ]);
     await ended(one);
     await ended(two);
-    expect(volumes.manager.inUse()).toEqual([]);
+    expect(volumes.manager.inUse.names()).toEqual([]);
   });
 
   test('a hung staging delays only its pods, which can still end', async () => {
@@ -362,7 +404,7 @@ describe('volumes that have to wait', () => {
   const nodeChanged = new Channel<void>();
   const driverChanged = new Channel<string>();
   const wanted = (): readonly string[] | undefined =>
-    volumes.manager.reportedInUse({ sourcesReady: () => true });
+    volumes.manager.inUse.report({ sourcesReady: () => true });
   let node: Node;
   let attachments: NodeAttachments;
   let isRegistered: boolean;
@@ -400,9 +442,20 @@ describe('volumes that have to wait', () => {
     nodeChanged.push();
   }
 
+  test('pods that wait for a driver to register delay no other pod', async () => {
+    isRegistered = false;
+    const many = Array.from({ length: 20 }, (_, at) => podUsing(`one-${at}`, 'mount'));
+    for (const pod of many) void outcomeOf(pod);
+    await clock.advance(0);
+    for (const pod of many)
+      expect(volumes.manager.activities(podUid(pod))).toMatchObject([
+        { what: 'volume v waits for the driver to register' },
+      ]);
+  });
+
   test('a volume is reported in use at once, staged when it is attached, and in use until it is unstaged', async () => {
     const changes: (readonly string[] | undefined)[] = [];
-    volumes.manager.inUseChanged.subscribe(() => changes.push(wanted()));
+    volumes.manager.inUse.changed.subscribe(() => changes.push(wanted()));
     const pod = podUsing('one', 'mount');
     const mounting = outcomeOf(pod);
     await clock.advance(0);
@@ -515,6 +568,22 @@ describe('volumes that have to wait', () => {
     expect(volumes.mounts.ofPod(podUid(pod)).map(({ spec }) => spec.name)).toEqual(['v', 'w']);
     await ended(pod);
     expect(driverCalls.slice(2)).toEqual(['unpublish pv', 'unstage handle-of-pv']);
+  });
+
+  test('a pod whose device is being set up for another pod reports that it waits', async () => {
+    attach();
+    driver = () => new Promise(() => undefined);
+    const first = outcomeOf(podUsing('one', 'mount'));
+    const second = outcomeOf(podUsing('two', 'mount'));
+    await clock.advance(0);
+    attachments.reported(wanted() ?? [], node);
+    await clock.advance(0);
+    expect(volumes.manager.activities(asPodUid('two')).map(({ what }) => what)).toEqual([
+      'volume v waits for another operation on its device',
+    ]);
+    await clock.advance(123_000);
+    expect(await first).toContain('did not finish within 123000 ms');
+    expect(await second).toContain('did not finish within 123000 ms');
   });
 
   test('a plugin without mount options rejects a persistent volume that has them', async () => {
