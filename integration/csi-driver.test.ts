@@ -1,7 +1,7 @@
 // The CSI driver of the tests and its wrapper: every fault on order happens as ordered, violations and mounts are recorded, and
 // the leftovers of a killed test are removed. Neither a kubelet nor containerd.
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { NodeGetInfoResponse } from '../src/api/csi/generated/csi/v1/csi.ts';
 import type { VolumeKind } from '../test/csi-driver/options.ts';
@@ -212,8 +212,11 @@ describeOnMounts('the CSI driver of the tests', () => {
       await own.publish({ ...request, targetPath: join(workspace.dir, 'pods', kind) });
     }
     expect(mountsBelow(workspace.dir)).toHaveLength(6);
+    // A kubelet holds a device in this way.
+    const holder = (await mustRun('losetup', ['-f', '--show', join(workspace.dir, 'pods', 'block')])).trim();
     const traces = await clearWorkspace(workspace);
     expect(dead.running).toBe(false);
     expect(await findLeftovers(workspace, traces)).toEqual([]);
+    expect(existsSync(join('/sys/block', basename(holder), 'loop'))).toBe(false);
   });
 });

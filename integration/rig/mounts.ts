@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -70,6 +71,34 @@ function backingFile(device: string): string {
   }
 }
 
+/** Detaches them, and before them the loop devices by which a kubelet keeps them open. */
 export async function detachLoopDevices(dir: string): Promise<void> {
-  for (const device of loopDevicesOf(dir)) await run('losetup', ['-d', device]);
+  const devices = loopDevicesOf(dir);
+  for (const device of [...(await openersOf(devices)), ...devices]) await run('losetup', ['-d', device]);
+}
+
+/** Loop devices whose file is one of these devices, under a path that may be gone: the inode identifies it. */
+async function openersOf(devices: readonly string[]): Promise<readonly string[]> {
+  if (devices.length === 0) return [];
+  const { stdout } = await run('losetup', ['-l', '-J', '-O', 'NAME,BACK-INO,BACK-MAJ:MIN']);
+  if (stdout.trim() === '') return [];
+  const { loopdevices } = JSON.parse(stdout) as { readonly loopdevices: readonly LoopDevice[] };
+  const folder = statSync('/dev').dev;
+  const inodes = new Set(devices.map((device) => statSync(device).ino));
+  return loopdevices
+    .filter(
+      (loop) => inodes.has(Number(loop['back-ino'])) && loop['back-maj:min'].trim() === majorMinor(folder),
+    )
+    .map(({ name }) => name);
+}
+
+interface LoopDevice {
+  readonly name: string;
+  readonly 'back-ino': number | string;
+  readonly 'back-maj:min': string;
+}
+
+/** Of file systems without a device of their own, whose numbers are small. */
+function majorMinor(dev: number): string {
+  return `${dev >> 8}:${dev & 0xff}`;
 }

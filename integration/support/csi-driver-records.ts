@@ -1,5 +1,12 @@
 // What the CSI driver of the tests has on disk and in the mount table: the calls that it received, its volumes, mounts and
 // events. Works while the driver is running, hung or dead.
+import type {
+  NodeExpandVolumeRequest,
+  NodePublishVolumeRequest,
+  NodeStageVolumeRequest,
+  NodeUnpublishVolumeRequest,
+  NodeUnstageVolumeRequest,
+} from '../../src/api/csi/generated/csi/v1/csi.ts';
 import type { RequestLine, ResponseLine } from '../../test/csi-driver/call-log.ts';
 import { mountTable } from '../../test/csi-driver/host.ts';
 import {
@@ -9,6 +16,14 @@ import {
   VolumeStore,
 } from '../../test/csi-driver/volume-store.ts';
 import { waitFor } from '../rig/wait.ts';
+
+interface VolumeRequests {
+  readonly NodeStageVolume: NodeStageVolumeRequest;
+  readonly NodePublishVolume: NodePublishVolumeRequest;
+  readonly NodeUnpublishVolume: NodeUnpublishVolumeRequest;
+  readonly NodeUnstageVolume: NodeUnstageVolumeRequest;
+  readonly NodeExpandVolume: NodeExpandVolumeRequest;
+}
 
 /** A request with the response, if one was sent. */
 interface DriverCall extends RequestLine {
@@ -51,6 +66,16 @@ export class DriverRecords {
         const { answers: _id, atMs: endMs, ...end } = ends.get(line.id) ?? {};
         return { ...line, ...end, ...(endMs === undefined ? {} : { endMs }) };
       });
+  }
+
+  /** The requests for one volume, in order; bigints are strings. */
+  requests<Method extends keyof VolumeRequests>(
+    method: Method,
+    volume: string,
+  ): readonly VolumeRequests[Method][] {
+    return this.calls(method)
+      .map(({ request }) => request as VolumeRequests[Method])
+      .filter(({ volumeId }) => volumeId === volume);
   }
 
   /** Waits for so many calls of this method since the first start. */

@@ -1,18 +1,15 @@
 // A node in a cluster with CSI drivers beside its kubelet, for all tests of a suite: call in the body of `describeOnCsiNode`, which
-// the hooks belong to. Has the pods, claims and drivers of the tests, and what is on disk of their volumes.
+// the hooks belong to. Has the pods, claims and drivers of the tests; csi-files.ts has what is on disk of their volumes.
 // Invariant: at the end of the suite no driver has seen a violation, and no mount, device or directory of a volume is left.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../../src/api/k8s/types.ts';
-import { sha256 } from '../../src/volumes/csi/names.ts';
 import type { Kubelet, KubeletOptions } from '../rig/kubelet.ts';
-import { loopDevicesOf, mountsBelow } from '../rig/mounts.ts';
 import { describeOnRig } from '../rig/on-rig.ts';
 import type { Rig } from '../rig/rig.ts';
 import { slowness, waitFor } from '../rig/wait.ts';
 import type { Cluster } from './cluster.ts';
-import { CsiDriver, csiUnavailableReason, type DriverSettings, testDriver } from './csi-driver.ts';
+import { CsiDriver, csiUnavailableReason, type DriverSettings } from './csi-driver.ts';
+import { CsiFiles } from './csi-files.ts';
 import { type CsiClaim, claimVolume, csiClaim, csiDriverObject } from './csi-objects.ts';
 import { container, exitsOnTerm, type ManifestOver, manifest } from './manifest.ts';
 import { untilNoTraces } from './pod-traces.ts';
@@ -22,8 +19,9 @@ const waitMs = 60_000;
 
 /** As `describeOnRig`, for a machine that can also run the CSI driver. */
 export function describeOnCsiNode(name: string, body: () => void): void {
-  if (csiUnavailableReason() === undefined) describeOnRig(name, body);
-  else describeOnRig(`${name} (skipped: ${csiUnavailableReason()})`, () => undefined);
+  const why = csiUnavailableReason();
+  if (why === undefined) describeOnRig(name, body);
+  else describe.skip(`${name} (skipped: ${why})`, body);
 }
 
 interface CsiNodeParts {
@@ -32,13 +30,14 @@ interface CsiNodeParts {
   readonly kubelet: Kubelet;
 }
 
-export class CsiNode {
+export class CsiNode extends CsiFiles {
   readonly rig: Rig;
   readonly cluster: Cluster;
   readonly kubelet: Kubelet;
   readonly #drivers: CsiDriver[] = [];
 
   constructor({ cluster, kubelet, rig }: CsiNodeParts) {
+    super(kubelet.rootDir);
     this.rig = rig;
     this.cluster = cluster;
     this.kubelet = kubelet;
@@ -110,6 +109,13 @@ export class CsiNode {
     }
   }
 
+  /** Ends all pods, without waiting for what they leave. */
+  async endAll(): Promise<void> {
+    const names = this.objects.list('pods', 'default').map(({ metadata }) => metadata?.name ?? '');
+    for (const name of names) this.objects.delete('pods', 'default', name);
+    await Promise.all(names.map((name) => this.cluster.untilGone(name)));
+  }
+
   /** What the script prints in a container. Throws if the script fails. */
   async exec({ metadata, status }: Pod, script: string, name = 'main'): Promise<string> {
     const found = status?.containerStatuses?.find((each) => each.name === name);
@@ -174,38 +180,8 @@ export class CsiNode {
     return text.split('\n').filter((line) => line.startsWith(start));
   }
 
-  /** The directory of the plugin that the volume is staged in: `globalmount` and `vol_data.json`. */
-  stagingDir(handle: string, driver = testDriver): string {
-    return join(this.kubelet.rootDir, 'plugins/kubernetes.io/csi', driver, sha256(handle));
-  }
-
-  /** The directory of a pod's volume: `mount` and `vol_data.json`. `name` is that of the persistent volume, or of an inline one. */
-  volumeDir({ metadata }: Pod, name: string): string {
-    return join(this.kubelet.rootDir, 'pods', metadata?.uid ?? '', 'volumes/kubernetes.io~csi', name);
-  }
-
-  /** The directory of all block volumes: `staging`, `publish`, and one per persistent volume. */
-  get blockDir(): string {
-    return join(this.kubelet.rootDir, 'plugins/kubernetes.io/csi/volumeDevices');
-  }
-
-  /** The path of a pod's device, a symbolic link. */
-  deviceLink({ metadata }: Pod, name: string): string {
-    return join(this.kubelet.rootDir, 'pods', metadata?.uid ?? '', 'volumeDevices/kubernetes.io~csi', name);
-  }
-
-  /** vol_data.json of a directory. */
-  volData(dir: string): Readonly<Record<string, string>> {
-    return JSON.parse(readFileSync(join(dir, 'vol_data.json'), 'utf8')) as Readonly<Record<string, string>>;
-  }
-
-  /**
-   * What is left of CSI volumes on this node while no pod has any: mounts, loop devices of the kubelet, directories, and what the
-   * drivers regard as staged or published.
-   */
+  /** As leftoversOnDisk(), with what the drivers regard as staged or published. */
   leftovers(): readonly string[] {
-    const { rootDir } = this.kubelet;
-    const csi = join(rootDir, 'plugins/kubernetes.io/csi');
     const uses = this.#drivers.flatMap((driver) =>
       driver
         .volumes()
@@ -215,27 +191,7 @@ export class CsiNode {
           ),
         ),
     );
-    const volumes = this.#names(csi).flatMap((driver) =>
-      driver === 'volumeDevices'
-        ? this.#names(this.blockDir).flatMap((name) =>
-            name === 'staging' || name === 'publish'
-              ? this.#names(join(this.blockDir, name)).map((each) => join(name, each))
-              : [name],
-          )
-        : this.#names(join(csi, driver)).map((each) => join(driver, each)),
-    );
-    const pods = this.#names(join(rootDir, 'pods')).flatMap((uid) =>
-      ['volumes', 'volumeDevices'].flatMap((kind) =>
-        this.#names(join(rootDir, 'pods', uid, kind, 'kubernetes.io~csi')).map((name) =>
-          join(uid, kind, name),
-        ),
-      ),
-    );
-    return [...uses, ...volumes, ...pods, ...mountsBelow(csi), ...loopDevicesOf(rootDir)];
-  }
-
-  #names(dir: string): readonly string[] {
-    return existsSync(dir) ? readdirSync(dir) : [];
+    return [...uses, ...this.leftoversOnDisk()];
   }
 
   async untilNoLeftovers(): Promise<void> {
@@ -254,9 +210,10 @@ export class CsiNode {
   async close(): Promise<void> {
     const problems: unknown[] = [];
     try {
-      for (const { metadata } of this.objects.list('pods', 'default'))
-        this.objects.delete('pods', 'default', metadata?.name ?? '');
-      if (this.kubelet.running) await this.untilNoLeftovers();
+      if (this.kubelet.running) {
+        await this.endAll();
+        await this.untilNoLeftovers();
+      }
     } catch (err) {
       problems.push(err);
     }
@@ -281,6 +238,13 @@ export function useCsiNode(
   beforeAll(async () => {
     if (node !== undefined) await onStarted(node);
   });
+  // So that the next test begins without the pods of a failed one.
+  afterEach(async ({ task }) => {
+    if (task.result?.state !== 'fail') return;
+    await node
+      ?.endAll()
+      .catch((err: unknown) => console.error('Failed to end the pods of a failed test', err));
+  }, 60_000 * slowness);
   // Hooks of this kind run in reverse order: before the node is stopped.
   afterAll(async () => await node?.close(), 120_000 * slowness);
 }

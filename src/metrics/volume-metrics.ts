@@ -1,6 +1,5 @@
 // Metrics of volume operations and the number of volumes. Names, labels and buckets are upstream's.
 // Upstream: pkg/volume/util/metrics.go and pkg/kubelet/volumemanager/metrics.
-import type { UsageSource } from '../api/ports/volume-host.ts';
 import type { Metrics } from '../base/metrics.ts';
 
 interface VolumeOperation {
@@ -32,7 +31,7 @@ export class VolumeMetrics {
     });
     this.#measuring = metrics.histogram({
       name: 'kubelet_volume_metric_collection_duration_seconds',
-      help: 'Duration of measuring the usage of a volume: `du` by walking it, `fsquota` by a file system quota.',
+      help: 'Duration of measuring the usage of a volume: `du` by walking it, `fsquota` by a file system quota, or by a CSI driver.',
       labels: ['metric_source'],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     });
@@ -54,7 +53,7 @@ export class VolumeMetrics {
     this.#operations.observe(labels, seconds);
   }
 
-  measured(source: UsageSource, seconds: number): void {
+  measured(source: string, seconds: number): void {
     this.#measuring.observe({ metric_source: source }, seconds);
   }
 

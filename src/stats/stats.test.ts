@@ -310,6 +310,27 @@ describe('faults', () => {
     expect(env.clock.pendingTimers()).toBe(0);
   });
 
+  test('volumes that do not respond keep neither their own pod nor another from being measured', async () => {
+    const env = world();
+    const [pod] = env.pods.values();
+    for (let at = 0; at < 20; at++)
+      env.pods.set(
+        `uid-${at}`,
+        anObservedPod({ uid: asPodUid(`uid-${at}`), containers: pod?.containers ?? [] }),
+      );
+    const stats = env.stats({
+      volumes: {
+        ofPod: (uid) => (uid === 'uid-19' ? Promise.resolve([volume]) : new Promise(() => undefined)),
+      },
+    });
+    const pending = stats.disk();
+    await env.clock.advance(12_000);
+    const { pods } = await pending;
+    expect(pods.size).toBe(21);
+    expect(pods.get('uid-19')?.volumes).toEqual([volume]);
+    expect(pods.get('uid-0')?.volumes).toEqual([]);
+  });
+
   test('leaves no timers when stopped during a collection', async () => {
     const env = world();
     env.stalled = true;

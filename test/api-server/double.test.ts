@@ -79,6 +79,43 @@ describe('reviews', () => {
     expect((await review('nonsense')).status?.authenticated).not.toBe(true);
   });
 
+  test('a node requests tokens for the audiences of the CSI drivers of its pods', async () => {
+    readyNode('n1');
+    const { objects } = double;
+    for (const [name, audience] of [
+      ['inline', 'vault'],
+      ['claimed', 'store'],
+      ['unused', 'other'],
+    ] as const)
+      objects.create('csidrivers', { metadata: { name }, spec: { tokenRequests: [{ audience }] } });
+    objects.create('persistentvolumes', {
+      metadata: { name: 'v' },
+      spec: { csi: { driver: 'claimed', volumeHandle: 'v' } },
+    });
+    objects.create('persistentvolumeclaims', {
+      metadata: { name: 'c', namespace: 'default' },
+      spec: { volumeName: 'v' },
+    });
+    const pod = objects.create('pods', {
+      metadata: { name: 'p', namespace: 'default' },
+      spec: {
+        nodeName: 'n1',
+        volumes: [
+          { name: 'a', csi: { driver: 'inline' } },
+          { name: 'b', persistentVolumeClaim: { claimName: 'c' } },
+        ],
+        containers: [{ name: 'c', image: 'i' }],
+      },
+    });
+    const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: pod.metadata?.uid ?? '' };
+    const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
+    const request = (audience: string): Promise<TokenRequest> =>
+      node.create<TokenRequest>(path, { spec: { audiences: [audience], boundObjectRef } }, { signal });
+    for (const audience of ['vault', 'store'])
+      expect((await request(audience)).spec?.audiences).toEqual([audience]);
+    expect(await reason(request('other'))).toBe('forbidden Forbidden');
+  });
+
   test('only masters may use the API of a kubelet', async () => {
     const ask = (user: string, groups: string[]) =>
       node.create<SubjectAccessReview>(

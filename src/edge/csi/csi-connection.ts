@@ -17,6 +17,7 @@ import {
   dialFault,
   errnoText,
 } from './csi-fault.ts';
+import { watchForStop } from './stuck-session.ts';
 
 export type CsiReply = { readonly bytes: Buffer } | { readonly fault: CsiFault };
 
@@ -32,6 +33,9 @@ const turnsToSettle = 4;
 /** In units of a million bytes, Node's unit. Responses have at most 32 KiB. */
 const sessionMemory = 32;
 
+/** The library does not report which. */
+const stuckText =
+  'the HTTP/2 connection failed: a response has a header that is too large, or is no valid HTTP/2';
 /** grpc-call.ts: a connection that ended without an error. */
 const closedText = 'the connection was closed';
 const resetPrefix = 'Received RST_STREAM with code ';
@@ -48,6 +52,8 @@ export class CsiConnection {
   /** The other end has proved that it speaks HTTP/2. */
   #isReady = false;
   #isClosing = false;
+  /** While a call is in flight. */
+  #stopWatching: (() => void) | undefined;
   #cause: Error | undefined;
 
   /** Connects at once; calls may be sent before that has succeeded. */
@@ -141,11 +147,20 @@ export class CsiConnection {
     if (this.#calls > 1 || this.#session.destroyed) return;
     this.#session.setTimeout(0);
     this.#session.ref();
+    this.#stopWatching ??= watchForStop(this.#session, () => this.#break(stuckText));
   }
 
   #end(): void {
     this.#calls -= 1;
-    if (this.#calls === 0) this.#rest();
+    if (this.#calls > 0) return;
+    this.#stopWatching?.();
+    this.#stopWatching = undefined;
+    this.#rest();
+  }
+
+  #break(why: string): void {
+    this.#cause ??= new Error(why);
+    this.#session.destroy();
   }
 
   /** The session's own timer, since timers of the clock keep the process alive. */
@@ -173,10 +188,9 @@ export class CsiConnection {
   }
 
   #deadlineFault(): CsiFault {
-    if (this.#isReady) return deadlineFault;
-    // The process behind it may have been replaced, or never serve: the next call dials again.
+    // The process behind it may have been replaced, or not serve this connection any longer: the next call dials again.
     this.retire();
-    return dialDeadlineFault;
+    return this.#isReady ? deadlineFault : dialDeadlineFault;
   }
 
   #lossFault(message: string): CsiFault {

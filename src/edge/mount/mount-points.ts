@@ -1,26 +1,30 @@
 // Shared reads of the kernel's mount table. Invariant: a caller gets a table that was read after its call; callers that arrive
 // during a read share the next one, so that a burst of pods costs a few reads instead of one each.
-// A single mount of the kubelet is checked by two descriptors instead, since the table takes a read call per 4 KiB.
+// A single mount of the kubelet is checked by two descriptors instead: the kernel takes some µs to print each mount of the table.
 import { closeSync, constants, open, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import type { MountPoint, OwnFileSystem } from '../../api/ports/volume-host.ts';
-import { readSmallFile } from '../files/small-files.ts';
 import { mountIdOf } from '../volumes/descriptors.ts';
 import { isGone } from '../volumes/usage/usage-count.ts';
 import { parseMountTable } from './mount-table.ts';
+import { loadTableReader, type ReadKernelTable } from './read-kernel-table.ts';
 
 const openFile = promisify(open);
 const openPath = 0o10000000;
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 const magic: Readonly<Record<OwnFileSystem, number>> = { tmpfs: 0x01021994, hugetlbfs: 0x958458f6 };
 const tablePath = '/proc/self/mountinfo';
-/** The kernel limits a namespace to 100,000 mounts of about 200 bytes each; overlay mounts take more. */
-const tableBytes = 256 * 1024 * 1024;
 
 export class MountTableReader {
+  readonly #path: string;
+  #read: Promise<ReadKernelTable> | undefined;
   #running: Promise<string> | undefined;
   #next: Promise<string> | undefined;
+
+  constructor(path = tablePath) {
+    this.#path = path;
+  }
 
   /** The table at the time of the call, or later. */
   read(): Promise<string> {
@@ -35,11 +39,16 @@ export class MountTableReader {
   }
 
   #start(): Promise<string> {
-    const reading = readSmallFile(tablePath, { limitBytes: tableBytes }).finally(() => {
+    const reading = this.#readTable().finally(() => {
       if (this.#running === reading) this.#running = undefined;
     });
     this.#running = reading;
     return reading;
+  }
+
+  async #readTable(): Promise<string> {
+    this.#read ??= loadTableReader();
+    return await (await this.#read)(this.#path);
   }
 }
 

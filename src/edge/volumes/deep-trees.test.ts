@@ -1,7 +1,7 @@
 // Trees that are deeper than the limits of open files and path length, which a pod can create within a second. A process with few
 // descriptors removes them, applies an fsGroup and measures them. A directory with very many entries does not block the loop.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
@@ -61,6 +61,8 @@ beforeAll(async () => {
     format: 'esm',
     logLevel: 'warning',
   } satisfies BuildOptions;
+  // Where the program finds koffi.
+  await symlink(resolve(here, '../../../node_modules'), join(dir, 'node_modules'));
   await build({
     ...options,
     stdin: { contents: program, resolveDir: here },

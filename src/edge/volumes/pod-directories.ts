@@ -22,8 +22,9 @@ export class PodDirectories {
   /** Creates a directory and its missing parents. False if the path existed. */
   async make(path: string, mode: number): Promise<boolean> {
     const isOurs = this.has(path);
+    const isLocal = isOurs || path.startsWith(`${dirname(this.#podsDir)}/plugins/`);
     const isNew = await this.within(path, async () => {
-      if (isOurs) return await createDirectory(path, mode);
+      if (isLocal) return await createDirectory(path, mode);
       // Other paths may be on a server and are accessed from the thread pool only.
       await mkdir(path, mode);
       await setDirectoryMode(path, mode);

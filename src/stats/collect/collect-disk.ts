@@ -1,7 +1,8 @@
 // Collects the disk usage of pods: container logs, volumes and hosts file. Stateless; does not query the runtime.
-// Invariants: a slow directory walk is abandoned at the deadline; what cannot be measured is omitted.
+// Invariants: a slow directory walk is abandoned at the deadline; what cannot be measured is omitted; volumes that do not respond
+// keep nothing else from being measured.
 // Upstream: pkg/kubelet/stats/host_stats_provider.go and makePodStorageStats.
-
+import { setMaxListeners } from 'node:events';
 import type { ObservedPod } from '../../api/pod/observed.ts';
 import type { FilesUsage } from '../../api/ports/host-usage.ts';
 import type { FileSystemSpace } from '../../api/ports/volume-host.ts';
@@ -50,7 +51,7 @@ export interface CollectDiskDeps {
 
 /** Bounds a hung file system, and volumes with very many files. */
 const deadlineMs = 3_000;
-/** Pods measured in parallel; each needs a few thread pool calls. */
+/** Pods whose files are measured in parallel; each needs a few thread pool calls. The source of volumes has its own limits. */
 const parallel = 8;
 
 export class CollectDisk {
@@ -63,7 +64,8 @@ export class CollectDisk {
   async collect(pods: readonly PickedPod[], signal: AbortSignal): Promise<CollectedDisk> {
     const { clock, host, rootDir } = this.#deps;
     const faults: string[] = [];
-    const found = new Map<string, PodDisk>();
+    const files = new Map<string, PodFiles>();
+    const volumes = new Map<string, readonly VolumeUsage[]>();
     const orFault = async <T>(
       what: string,
       work: (signal: AbortSignal) => Promise<T>,
@@ -78,28 +80,32 @@ export class CollectDisk {
     const nodeFs = await orFault('file system of the kubelet', () => host.space(rootDir));
     const waiting = pods.toReversed();
     await orFault('disk of pods', async (inner) => {
-      const work = async (): Promise<void> => {
-        for (let next = waiting.pop(); next !== undefined && !inner.aborted; next = waiting.pop())
-          found.set(next.pod.uid, await this.#pod(next, inner, faults));
+      // Each pod adds a listener.
+      setMaxListeners(0, inner);
+      const onError = ({ pod }: PickedPod, err: unknown): void => {
+        if (!inner.aborted) faults.push(`pod ${pod.namespace}/${pod.name}: ${describeError(err)}`);
       };
-      await Promise.all(Array.from({ length: parallel }, work));
+      const measure = async (picked: PickedPod): Promise<void> => {
+        const { uid } = picked.pod;
+        await this.#deps.volumes.ofPod(uid, inner).then(
+          (measured) => void volumes.set(uid, measured),
+          (err: unknown) => onError(picked, err),
+        );
+      };
+      const readFiles = async (): Promise<void> => {
+        for (let next = waiting.pop(); next !== undefined && !inner.aborted; next = waiting.pop()) {
+          const picked = next;
+          files.set(picked.pod.uid, await readPodFiles(this.#deps, picked, (err) => onError(picked, err)));
+        }
+      };
+      await Promise.all([...pods.map(measure), ...Array.from({ length: parallel }, readFiles)]);
     });
+    const found = new Map<string, PodDisk>();
+    for (const { pod } of pods) {
+      const own = files.get(pod.uid);
+      if (own !== undefined) found.set(pod.uid, { pod, volumes: volumes.get(pod.uid) ?? [], ...own });
+    }
     return { atMs: clock.now(), pods: found, nodeFs, faults };
-  }
-
-  async #pod(picked: PickedPod, signal: AbortSignal, faults: string[]): Promise<PodDisk> {
-    const { pod } = picked;
-    const onError = (err: unknown): void => {
-      if (!signal.aborted) faults.push(`pod ${pod.namespace}/${pod.name}: ${describeError(err)}`);
-    };
-    const measured = this.#deps.volumes
-      .ofPod(pod.uid, signal)
-      .catch((err: unknown): readonly VolumeUsage[] => {
-        onError(err);
-        return [];
-      });
-    const files = await readPodFiles(this.#deps, picked, onError);
-    return { pod, volumes: await measured, ...files };
   }
 }
 

@@ -8,18 +8,16 @@ import { type KindOfVolume, markerName, markerText, type Usage } from './volume-
 
 type FolderOf = (handle: string) => string;
 
-const rootOf = (folder: FolderOf, { handle }: VolumeRecord): string => join(folder(handle), 'fs');
-
 function writeMarker(volume: VolumeRecord, root: string): void {
   if (!existsSync(join(root, markerName))) writeFileSync(join(root, markerName), markerText(volume));
 }
 
 /** What both have in common. */
 function bound(
-  folder: FolderOf,
+  rootOf: (volume: VolumeRecord) => string,
 ): Pick<KindOfVolume, 'detach' | 'mount' | 'isMountedAt' | 'isStagedAt' | 'mark'> {
   const isMountedAt = (volume: VolumeRecord, path: string): boolean =>
-    mountsAt(path).length > 0 && isSame(rootOf(folder, volume), path);
+    mountsAt(path).length > 0 && isSame(rootOf(volume), path);
   return {
     detach: async () => undefined,
     mount: bind,
@@ -31,10 +29,11 @@ function bound(
 }
 
 export function directoryKind(folder: FolderOf): KindOfVolume {
+  const rootOf = ({ handle }: VolumeRecord): string => join(folder(handle), 'fs');
   return {
-    ...bound(folder),
+    ...bound(rootOf),
     async attach(volume) {
-      const root = rootOf(folder, volume);
+      const root = rootOf(volume);
       mkdirSync(root, { recursive: true });
       writeMarker(volume, root);
       return root;
@@ -53,23 +52,25 @@ export function directoryKind(folder: FolderOf): KindOfVolume {
 }
 
 export function tmpfsKind(folder: FolderOf): KindOfVolume {
+  const own = ({ handle }: VolumeRecord): string => join(folder(handle), 'fs');
+  // A kubelet does not have a volume unstaged while its root is mounted anywhere else.
+  const content = (volume: VolumeRecord): string => join(own(volume), 'content');
   return {
-    ...bound(folder),
+    ...bound(content),
     async attach(volume) {
-      const root = rootOf(folder, volume);
-      mkdirSync(root, { recursive: true });
-      if (mountsAt(root).length === 0)
-        await mustRun('mount', '-t', 'tmpfs', '-o', `size=${volume.sizeBytes}`, 'tmpfs', root);
-      writeMarker(volume, root);
-      return root;
+      mkdirSync(own(volume), { recursive: true });
+      if (mountsAt(own(volume)).length === 0)
+        await mustRun('mount', '-t', 'tmpfs', '-o', `size=${volume.sizeBytes}`, 'tmpfs', own(volume));
+      mkdirSync(content(volume), { recursive: true });
+      writeMarker(volume, content(volume));
+      return content(volume);
     },
     async grow(volume, bytes) {
-      await mustRun('mount', '-o', `remount,size=${bytes}`, rootOf(folder, volume));
+      await mustRun('mount', '-o', `remount,size=${bytes}`, own(volume));
     },
     usage: async (_volume, path) => fileSystemUsage(path),
     async destroy(volume) {
-      const root = rootOf(folder, volume);
-      if (mountsAt(root).length > 0) await mustRun('umount', root);
+      if (mountsAt(own(volume)).length > 0) await mustRun('umount', own(volume));
     },
   };
 }
