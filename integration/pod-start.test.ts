@@ -111,10 +111,10 @@ describeOnRig('pod start', () => {
   test('a rejected pod is started when its manifest is corrected', async () => {
     const uid = 'corrected-1';
     const pod = manifest('corrected', { metadata: { uid } });
-    const iscsi = { targetPortal: '192.0.2.1', iqn: 'iqn.2015-02.example.com:test', lun: 0 };
+    const securityContext = { sysctls: [{ name: 'vm.swappiness', value: '0' }] };
     own.write('corrected', {
       ...pod,
-      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], volumes: [{ name: 'v', iscsi }] },
+      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], securityContext },
     });
     await untilPod(kubelet, 'corrected', 'Failed', ({ phase }) => phase === 'Failed');
     own.write('corrected', pod);
