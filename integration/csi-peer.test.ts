@@ -21,7 +21,7 @@ const compared = {
   removed: ['calls', 'disk', 'node', 'attachments', 'claims', 'events', 'metrics', 'volumeCounts'],
 } as const;
 const cases = Object.entries(compared).flatMap(([moment, aspects]) =>
-  aspects.map((aspect) => [moment as keyof Shown, aspect] as const),
+  aspects.map((aspect) => [moment as keyof typeof compared, aspect] as const),
 );
 
 describe.skipIf(skipReason !== undefined)(
@@ -36,6 +36,10 @@ describe.skipIf(skipReason !== undefined)(
 
       test.each(cases)('look the same after %s: %s', (moment, aspect) => {
         expect(comparable(ours, moment, aspect)).toEqual(comparable(theirs, moment, aspect));
+      });
+
+      test('report the same usage', () => {
+        expect(ours.usage).toEqual(theirs.usage);
       });
 
       test('this kubelet makes one call for a volume at a time, and none that no kubelet should make', () => {

@@ -47,8 +47,13 @@ interface KubeletUsage {
   readonly rssBytes: number;
 }
 
+/** Below the ports that the kernel gives to clients, which would take a port between this choice and its use. */
+const portRange = { first: 20_000, count: 12_000 };
+
 /** A port that was free a moment ago: the preferred one, or any. */
-async function freePort(wanted = 0): Promise<number> {
+async function freePort(
+  wanted = portRange.first + Math.floor(Math.random() * portRange.count),
+): Promise<number> {
   const server = createServer().listen(wanted, '127.0.0.1');
   try {
     await once(server, 'listening');

@@ -1,5 +1,5 @@
 // The objects of CSI storage on the API server double, as provisioner, attacher and resizer leave them: a persistent volume with
-// its bound claim, a CSIDriver, a VolumeAttachment, a requested expansion.
+// its bound claim, a CSIDriver, a requested expansion.
 import { createHash } from 'node:crypto';
 import type {
   CSIDriver,
@@ -8,7 +8,6 @@ import type {
   PersistentVolumeClaim,
   PersistentVolumeSpec,
   Volume,
-  VolumeAttachment,
 } from '../../src/api/k8s/types.ts';
 import type { Cluster } from './cluster.ts';
 import { testDriver } from './csi-driver.ts';
@@ -95,27 +94,6 @@ export function attachmentName(handle: string, driver: string, nodeName: string)
 /** The name of the volume in the status of a node. */
 export function uniqueVolumeName(handle: string, driver = testDriver): string {
   return `kubernetes.io/csi/${driver}^${handle}`;
-}
-
-interface Attachment {
-  readonly volumeName: string;
-  readonly driver?: string;
-  readonly handle?: string;
-  readonly status?: Partial<NonNullable<VolumeAttachment['status']>>;
-}
-
-/** Creates a VolumeAttachment without the attach controller: attached, unless the status differs. */
-export function volumeAttachment(
-  { double: { objects }, nodeName }: StorageCluster,
-  { volumeName, driver = testDriver, handle = volumeName, status }: Attachment,
-): string {
-  const name = attachmentName(handle, driver, nodeName);
-  objects.create('volumeattachments', {
-    metadata: { name },
-    spec: { attacher: driver, nodeName, source: { persistentVolumeName: volumeName } },
-  });
-  objects.patch('volumeattachments', '', name, { status: { attached: true, ...status } }, 'status');
-  return name;
 }
 
 /**

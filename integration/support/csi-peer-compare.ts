@@ -1,7 +1,9 @@
 // What both kubelets showed of the same pods with CSI volumes, and the deliberate differences, without which it is the same.
+import { recoverVolumes, refusePods } from './csi-peer-failures.ts';
 import { startCsiPeerNode } from './csi-peer-node.ts';
 import { CsiPeerPods } from './csi-peer-pods.ts';
 import { CsiRecord } from './csi-peer-record.ts';
+import { expandVolumes, runPods } from './csi-peer-scenario.ts';
 
 interface Moment {
   readonly calls: Readonly<Record<string, readonly string[]>>;
@@ -9,7 +11,7 @@ interface Moment {
   readonly violations: readonly string[];
   readonly disk: readonly string[];
   readonly node: unknown;
-  readonly attachments: unknown;
+  readonly attachments: Readonly<Record<string, readonly string[]>>;
   readonly claims: Readonly<Record<string, readonly unknown[]>>;
   readonly statuses: unknown;
   readonly events: readonly string[];
@@ -17,7 +19,14 @@ interface Moment {
   readonly volumeCounts: readonly string[];
 }
 
-export type Shown = Readonly<Record<'run' | 'expand' | 'recover' | 'refuse' | 'removed', Moment>>;
+/** Of runPods(): of drivers that report it. */
+const claimsWithUsage = 8;
+
+type MomentName = 'run' | 'expand' | 'recover' | 'refuse' | 'removed';
+export interface Shown extends Readonly<Record<MomentName, Moment>> {
+  /** The names of usage metrics, with their labels. */
+  readonly usage: readonly string[];
+}
 
 /** Runs the pods on a new node, and returns what it showed after each group of them. */
 export async function showCsi(command: string | undefined): Promise<Shown> {
@@ -41,11 +50,13 @@ export async function showCsi(command: string | undefined): Promise<Shown> {
     };
   };
   try {
+    const run = await after(runPods(pods));
     return {
-      run: await after(pods.run()),
-      expand: await after(pods.expand()),
-      recover: await after(pods.recover()),
-      refuse: await after(pods.refuse()),
+      usage: await record.usage(claimsWithUsage),
+      run,
+      expand: await after(expandVolumes(pods)),
+      recover: await after(recoverVolumes(pods)),
+      refuse: await after(refusePods(pods)),
       removed: await after(pods.removeAll()),
     };
   } catch (err) {
@@ -56,10 +67,11 @@ export async function showCsi(command: string | undefined): Promise<Shown> {
 }
 
 /** One aspect at one moment, without the deliberate differences. */
-export function comparable(shown: Shown, moment: keyof Shown, aspect: keyof Moment): unknown {
+export function comparable(shown: Shown, moment: MomentName, aspect: keyof Moment): unknown {
   const found = shown[moment];
   if (aspect === 'calls') return comparableCalls(found.calls);
   if (aspect === 'disk') return comparableDisk(found.disk);
+  if (aspect === 'attachments') return comparableAttachments(found.attachments);
   if (aspect === 'claims') return comparableClaims(found.claims);
   if (aspect === 'events') return comparableEvents(found.events);
   if (aspect === 'metrics') return comparableMetrics(found.metrics);
@@ -92,6 +104,21 @@ function comparableDisk(lines: readonly string[]): readonly string[] {
     .map((line) => line.replace(/(vol_data\.json: file) 6\d\d/, '$1'));
 }
 
+/**
+ * A Go kubelet reports a volume as in use with the next status of the node, by which the controller may have attached it; this one
+ * reports it at once.
+ */
+function comparableAttachments(attachments: Moment['attachments']): Moment['attachments'] {
+  const isFirst = (step: string): boolean =>
+    step === 'in use, not attached' || step === 'not in use, attached';
+  return Object.fromEntries(
+    Object.entries(attachments).map(([name, steps]) => [
+      name,
+      steps.filter((step, at) => at > 0 || !isFirst(step)),
+    ]),
+  );
+}
+
 /** A Go kubelet takes an expansion that timed out for one that failed: it notes the error, and may declare it infeasible. */
 function comparableClaims(claims: Moment['claims']): Moment['claims'] {
   const isTimeout = (status: unknown): boolean =>
@@ -101,11 +128,16 @@ function comparableClaims(claims: Moment['claims']): Moment['claims'] {
   );
 }
 
-/** A Go kubelet fails to mount while the driver is missing, and tries again; this one waits for the driver, and says so. */
+/**
+ * A Go kubelet fails to mount while the driver is missing, and tries again; this one waits for the driver, and reports that. A Go
+ * kubelet may try once more to mount a volume of a pod that is deleted, whose secrets it may no longer read.
+ */
 function comparableEvents(lines: readonly string[]): readonly string[] {
-  return lines.map((line) =>
-    line.replace(/(FailedMount kubelet: ).*absent\.example\.com.*$/, '$1absent.example.com is missing'),
-  );
+  return lines
+    .filter((line) => !line.includes(' is forbidden: '))
+    .map((line) =>
+      line.replace(/(FailedMount kubelet: ).*absent\.example\.com.*$/, '$1absent.example.com is missing'),
+    );
 }
 
 /**

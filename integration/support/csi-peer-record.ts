@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import type { Node, PersistentVolumeClaim, Pod, VolumeAttachment } from '../../src/api/k8s/types.ts';
 import { attachmentName, inlineHandle } from '../../src/volumes/csi/names.ts';
 import { mountTable } from '../../test/csi-driver/host.ts';
+import { waitFor } from '../rig/wait.ts';
 import { type CsiPeerNode, nodeName } from './csi-peer-node.ts';
 
 /** Calls that a kubelet repeats as often as it likes. */
@@ -19,7 +20,7 @@ export class CsiRecord {
   /** What a text is replaced with. */
   readonly #names = new Map<string, string>();
   readonly #claims = new Map<string, string[]>();
-  /** In which order a volume is reported in use and attached. */
+  /** In which order a volume is reported in use and attached, by unique name; the states of a VolumeAttachment. */
   readonly #steps = new Map<string, string[]>();
 
   constructor(node: CsiPeerNode) {
@@ -52,7 +53,7 @@ export class CsiRecord {
     const name = metadata?.name ?? '';
     const steps = this.#claims.get(name) ?? [];
     const conditions = (status?.conditions ?? []).map(
-      ({ lastTransitionTime: _, lastProbeTime: __, ...rest }) => rest,
+      ({ lastTransitionTime: _time, lastProbeTime: _probe, ...rest }) => rest,
     );
     const text = JSON.stringify({ ...status, conditions });
     if (steps.at(-1) !== text) steps.push(text);
@@ -62,7 +63,9 @@ export class CsiRecord {
   #attachSteps({ status }: Node): void {
     const inUse = new Set(status?.volumesInUse ?? []);
     const attached = new Set((status?.volumesAttached ?? []).map(({ name }) => name));
-    for (const name of new Set([...this.#steps.keys(), ...inUse, ...attached]))
+    // VolumeAttachments are recorded as well.
+    const known = [...this.#steps.keys()].filter((name) => name.startsWith('kubernetes.io/'));
+    for (const name of new Set([...known, ...inUse, ...attached]))
       this.#step(name, `${inUse.has(name) ? '' : 'not '}in use, ${attached.has(name) ? '' : 'not '}attached`);
   }
 
@@ -83,7 +86,7 @@ export class CsiRecord {
       for (const { code, method, request } of driver.calls()) {
         const { volumeId } = request as { readonly volumeId?: string };
         if (volumeId === undefined || repeated.has(method)) continue;
-        const key = this.normal(`${driver.name} ${volumeId}`) as string;
+        const key = this.normal(`${driver.name} ${volumeId}`);
         const line = `${method} ${code}: ${this.#text(sorted(request))}`;
         const lines = found.get(key) ?? [];
         if (lines.at(-1) !== line) lines.push(line);
@@ -103,7 +106,7 @@ export class CsiRecord {
   /** Calls of one volume at a time, and none that no kubelet should make. */
   violations(): readonly string[] {
     const found = this.#node.csi.drivers.flatMap((driver) => [...driver.violations(), ...driver.overlaps()]);
-    return this.normal([...found, ...this.#node.controller.violations]) as readonly string[];
+    return this.normal([...found, ...this.#node.controller.violations]);
   }
 
   /** Files, directories, links and mounts of volumes, as `path: type mode group`, and what is in the files of CSI. */
@@ -131,7 +134,7 @@ export class CsiRecord {
       for (const name of readdirSync(path)) if (!foreign.has(name)) walk(join(path, name));
     };
     for (const name of ['pods', 'plugins']) if (existsSync(join(rootDir, name))) walk(join(rootDir, name));
-    return (this.normal(lines) as readonly string[]).toSorted();
+    return this.normal(lines).toSorted();
   }
 
   /** The Node as far as storage is concerned, and its CSINode. */
@@ -150,7 +153,7 @@ export class CsiRecord {
   }
 
   /** By volume and VolumeAttachment. */
-  attachments(): unknown {
+  attachments(): Readonly<Record<string, readonly string[]>> {
     return this.normal(Object.fromEntries([...this.#steps].toSorted(([a], [b]) => (a < b ? -1 : 1))));
   }
 
@@ -159,7 +162,7 @@ export class CsiRecord {
     const pairs = [...this.#claims].toSorted(([a], [b]) => (a < b ? -1 : 1));
     return this.normal(
       Object.fromEntries(pairs.map(([name, steps]) => [name, steps.map((step) => sorted(JSON.parse(step)))])),
-    ) as Readonly<Record<string, readonly unknown[]>>;
+    );
   }
 
   /** Without `resources`, which a Go kubelet reports as requested until the next sync. */
@@ -182,14 +185,14 @@ export class CsiRecord {
         ({ involvedObject, message, reason, source, type }) =>
           `${involvedObject.kind} ${involvedObject.name} ${type} ${reason} ${source?.component}: ${message}`,
       );
-    return [...new Set(this.normal(lines) as string[])].toSorted();
+    return [...new Set(this.normal(lines))].toSorted();
   }
 
   /** Names with labels. */
   async metrics(): Promise<readonly string[]> {
     const { text } = await this.#node.kubelet.secure('/metrics');
     const names =
-      /^((?:csi_operations|storage_operation|volume_manager|volume_operation|kubelet_volume|reconstruct|force_cleaned)\w*(?:\{.*\})?) /;
+      /^((?:csi_operations|storage_operation|volume_manager|volume_operation|kubelet_volume_metric|reconstruct|force_cleaned)\w*(?:\{.*\})?) /;
     const lines = text.split('\n').flatMap((line) => sortLabels(names.exec(line)?.[1] ?? ''));
     return [...new Set(lines.filter((line) => !/_(?:bucket|sum)\{/.test(line)))].toSorted();
   }
@@ -203,8 +206,25 @@ export class CsiRecord {
       .toSorted();
   }
 
-  normal(value: unknown): unknown {
-    return JSON.parse(this.#text(value));
+  /** The usage metrics of claims, without their values, once so many claims have a capacity. */
+  async usage(claims: number): Promise<readonly string[]> {
+    return await waitFor(
+      async () => {
+        const { text } = await this.#node.kubelet.secure('/metrics');
+        const names = text
+          .split('\n')
+          .flatMap((line) => /^kubelet_volume_stats_\w+\{.*\}/.exec(line)?.[0] ?? []);
+        if (names.filter((name) => name.includes('capacity_bytes')).length === claims)
+          return names.toSorted();
+        throw new Error(names.join('\n'));
+      },
+      `the usage of ${claims} claims`,
+      60_000,
+    );
+  }
+
+  normal<T>(value: T): T {
+    return JSON.parse(this.#text(value)) as T;
   }
 
   #text(value: unknown): string {
@@ -223,7 +243,7 @@ export class CsiRecord {
 }
 
 /** With the keys of all objects in order. */
-export function sorted(value: unknown): unknown {
+function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -5,15 +5,15 @@ import { expect } from 'vitest';
 import type { Container, Pod } from '../../src/api/k8s/types.ts';
 import type { RequestLine, ResponseLine } from '../../test/csi-driver/call-log.ts';
 import { readLines } from '../../test/csi-driver/volume-store.ts';
-import { detachLoopDevices, mountsBelow, unmountBelow } from '../rig/mounts.ts';
+import { detachLoopDevices, loopDevicesOf, mountsBelow, unmountBelow } from '../rig/mounts.ts';
 import { waitFor } from '../rig/wait.ts';
 import type { CsiDriver } from './csi-driver.ts';
 import type { CsiNode } from './csi-node.ts';
-import { claimVolume, csiClaim } from './csi-objects.ts';
+import { type CsiClaim, claimVolume } from './csi-objects.ts';
 import { container, exitsOnTerm } from './manifest.ts';
 import { untilNoTraces } from './pod-traces.ts';
 
-type ClaimOver = Pick<Parameters<typeof csiClaim>[1], 'csi' | 'size'>;
+type ClaimOver = Pick<CsiClaim, 'csi'>;
 
 export class CsiPods {
   readonly #node: CsiNode;
@@ -38,7 +38,9 @@ export class CsiPods {
 
   /** The calls of the driver for a volume. */
   callsFor(handle: string): ReturnType<CsiDriver['calls']> {
-    return this.#driver.calls().filter(({ request }) => (request as { readonly volumeId?: string }).volumeId === handle);
+    return this.#driver
+      .calls()
+      .filter(({ request }) => (request as { readonly volumeId?: string }).volumeId === handle);
   }
 
   /** Creates a pod with a file system at /files, a device at /dev/raw, and an inline volume at /inline. */
@@ -82,7 +84,10 @@ export class CsiPods {
     expect(staged.map(({ count, volume }) => [volume, count])).toEqual([[files, 1]]);
     const published = found.filter(({ path }) => path.includes(uid));
     expect(published.map(({ count }) => count)).toEqual([1, 1, 1]);
-    expect([name, driver.mountCount(files, join(this.#node.volumeDir(pod, files), 'mount'))]).toEqual([name, mounted]);
+    expect([name, driver.mountCount(files, join(this.#node.volumeDir(pod, files), 'mount'))]).toEqual([
+      name,
+      mounted,
+    ]);
     return pod;
   }
 
@@ -90,6 +95,16 @@ export class CsiPods {
   async untilNothing(pod: Pod): Promise<void> {
     await this.#node.cluster.untilGone(pod.metadata?.name ?? '');
     await untilNoTraces(this.#node.rig, this.#node.kubelet, pod);
+  }
+
+  /** Ends all pods of the node; nothing of their volumes may stay. */
+  async endAll(): Promise<void> {
+    const all = this.#node.objects.list('pods', 'default');
+    for (const { metadata } of all) this.delete(metadata?.name ?? '');
+    for (const pod of all) await this.untilNothing(pod);
+    await this.#node.untilNoLeftovers();
+    const dirs = this.#node.drivers.map(({ dataDir }) => dataDir);
+    await waitFor(() => dirs.flatMap(loopDevicesOf).length === 0, 'the devices to be detached');
   }
 
   /** Kills the kubelet, the driver and all containers, and removes the mounts and devices, as a reboot does. */
@@ -116,8 +131,11 @@ export class CsiPods {
 }
 
 /** What identifies the first run of a container. */
-export function runOf(pod: Pod | undefined): readonly unknown[] {
-  return (pod?.status?.containerStatuses ?? []).map(({ containerID, restartCount }) => [containerID, restartCount]);
+export function runOf({ status }: Pod): readonly { readonly id?: string; readonly restarts: number }[] {
+  return (status?.containerStatuses ?? []).map(({ containerID: id = '', restartCount: restarts }) => ({
+    id,
+    restarts,
+  }));
 }
 
 /** Waits until the driver has completed all calls, also those whose client is gone, which it continues. */

@@ -2,6 +2,7 @@
 // Stores first, then connections, then the loops in the order in which a pod passes them. ARCHITECTURE.md has the way of a
 // pod, docs/wiring.md the stores, writers and wake-ups.
 import type { Node } from '../api/k8s/types.ts';
+import { mergeChannels } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
 import type { Store } from '../base/store.ts';
 import { gateSamples } from '../config/gates/feature-gates.ts';
@@ -230,7 +231,7 @@ export function assemble(input: AssembleInput): Kubelet {
     resources: exclusive.nodeResources,
     pressure: stores.pressure,
     volumesInUse: () => volumes.manager.inUse.report(desired),
-    volumesInUseChanged: volumes.manager.inUse.changed,
+    volumesInUseChanged: mergeChannels(volumes.manager.inUse.changed, desired.ready),
     volumesInUseReported: (names: readonly string[], reported: Node) =>
       attachments?.reported(names, reported),
     startup: assembleStartup(input, { csi, devicePlugins: exclusive.devicePlugins }),

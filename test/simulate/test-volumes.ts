@@ -25,7 +25,12 @@ export function testVolumes(
     random: Math.random,
     events: { pod: () => undefined, node: () => undefined, object: () => undefined },
     storage: standaloneStorage,
-    drivers: { get: () => undefined, names: () => [], refreshAllocatable: () => Promise.resolve(), changed: new Channel<string>() },
+    drivers: {
+      get: () => undefined,
+      names: () => [],
+      refreshAllocatable: () => Promise.resolve(),
+      changed: new Channel<string>(),
+    },
     nodeName: 'node',
     programs: new FakeHostPrograms(),
     devices: new FakeHostDevices(),

@@ -119,7 +119,7 @@ export interface DiskUsage {
   readonly source: UsageSource;
 }
 
-export type UsageSource = 'du' | 'fsquota';
+type UsageSource = 'du' | 'fsquota';
 
 export interface FileSystemSpace {
   readonly capacityBytes: number;

@@ -33,7 +33,10 @@ export async function prepareSandbox(
   const runtimeHandler = await lookUpHandler(inputs, pod, signal);
   const userNamespace = await inputs.userNamespaces.of(pod, runtimeHandler, signal);
   const volumeGroups = inputs.volumes.extraGroups(pod);
-  const config = generateSandboxConfig({ pod, attempt, resolver, userNamespace, volumeGroups }, node.settings);
+  const config = generateSandboxConfig(
+    { pod, attempt, resolver, userNamespace, volumeGroups },
+    node.settings,
+  );
   return { config, runtimeHandler };
 }
 

@@ -17,10 +17,11 @@ interface VolumesInUseDeps {
 }
 
 export class VolumesInUse {
-  /** Announces that names() returns something else. */
+  /** Announces that report() may return something else, except that every source has reported. */
   readonly changed = new Channel<void>();
   readonly #deps: VolumesInUseDeps;
-  #announced = '';
+  /** Undefined: the last status was written without them. */
+  #announced: string | undefined = '';
 
   constructor(deps: VolumesInUseDeps) {
     this.#deps = deps;
@@ -32,7 +33,10 @@ export class VolumesInUse {
    */
   report(desired: { sourcesReady(): boolean }): readonly string[] | undefined {
     const { attachments, operations } = this.#deps;
-    if (!operations.users.isLoaded || !desired.sourcesReady()) return undefined;
+    if (!operations.users.isLoaded || !desired.sourcesReady()) {
+      this.#announced = undefined;
+      return undefined;
+    }
     const names = this.names();
     attachments?.aboutToReport(names);
     return names;

@@ -78,7 +78,7 @@ describe('a volume that waits', () => {
     });
     deps = {
       attachments: attachmentsOf(true),
-      events: { pod: (_, event) => void events.push(event), node: () => undefined } as WaitDeps['events'],
+      events: { pod: (_, event) => void events.push(event), node: () => undefined },
       clock,
       log: silentLogger,
     };

@@ -11,17 +11,25 @@ export async function isMounted(host: Pick<VolumeHost, 'mountsBelow'>, path: str
 
 // differs from upstream: a volume that is still mounted after its driver unmounted it is an error, not a leak.
 export async function removeTarget(host: VolumeHost, { data, directory, mount }: MountPaths): Promise<void> {
-  await refuseMounted(host, mount);
-  await host.removeEmpty(mount);
+  await removeUnmounted(host, mount, () => host.removeEmpty(mount));
   await host.removeOwnFile(data);
   await host.removeEmpty(directory);
 }
 
 export async function removeStaging(host: VolumeHost, { data, directory, mount }: MountPaths): Promise<void> {
-  await refuseMounted(host, mount);
-  await host.removeEmptyOfPlugin(mount);
+  await removeUnmounted(host, mount, () => host.removeEmptyOfPlugin(mount));
   await host.removeOwnFile(data);
   await host.removeEmptyOfPlugin(directory);
+}
+
+/** The kernel removes no mount point. The mount table, which takes long to read, is read only to name the reason. */
+async function removeUnmounted(host: VolumeHost, path: string, remove: () => Promise<void>): Promise<void> {
+  try {
+    await remove();
+  } catch (err) {
+    await refuseMounted(host, path);
+    throw err;
+  }
 }
 
 export async function refuseMounted(host: Pick<VolumeHost, 'mountsBelow'>, path: string): Promise<void> {

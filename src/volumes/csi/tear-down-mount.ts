@@ -56,8 +56,8 @@ export function unknownVolume(found: DataOnDisk, path: string): KubeletError {
 
 /**
  * What an earlier process published; undefined if it may not be complete. What this process began to publish is complete only once
- * the driver says so: a driver that mounts before it fails may not be done. What an earlier process published is complete if it
- * created a container, which it did after it had mounted all volumes.
+ * the driver has reported success: a driver that mounts before it fails may not be done. What an earlier process published is
+ * complete if it created a container, which it did after it had mounted all volumes.
  */
 export async function reconstructMount(
   context: CsiContext,

@@ -44,17 +44,19 @@ export class DeviceUsers {
 
   /** Reads what an earlier kubelet process left, once. A failed read is repeated by the next call. */
   load(): Promise<void> {
-    this.#loading ??= this.#readDisk().then(
-      () => {
-        this.#loaded = true;
-        this.changed.push();
-      },
-      (err: unknown) => {
-        this.#loading = undefined;
-        throw err;
-      },
-    );
+    this.#loading ??= this.#load();
     return this.#loading;
+  }
+
+  async #load(): Promise<void> {
+    try {
+      await this.#readDisk();
+    } catch (err) {
+      this.#loading = undefined;
+      throw err;
+    }
+    this.#loaded = true;
+    this.changed.push();
   }
 
   add(plugin: VolumePlugin, key: string, { path, uid }: Pick<VolumeOnDisk, 'path' | 'uid'>): void {

@@ -97,8 +97,15 @@ test('nodes list and watch CSIDrivers, and write none', async () => {
 });
 
 test('a new CSIDriver has its defaults', () => {
-  const { spec } = double.objects.create('csidrivers', { metadata: { name: 'd' }, spec: { attachRequired: false } });
-  expect(spec).toMatchObject({ attachRequired: false, requiresRepublish: false, volumeLifecycleModes: ['Persistent'] });
+  const { spec } = double.objects.create('csidrivers', {
+    metadata: { name: 'd' },
+    spec: { attachRequired: false },
+  });
+  expect(spec).toMatchObject({
+    attachRequired: false,
+    requiresRepublish: false,
+    volumeLifecycleModes: ['Persistent'],
+  });
 });
 
 test('a node gets the attachments of its own volumes one by one', async () => {

@@ -136,7 +136,10 @@ const userNamespaces = {
 const resolver = { servers: ['10.255.255.53'], searches: [], options: [] };
 
 async function sandboxOf(recorded: Recorded): Promise<PodSandboxConfig> {
-  const deps = { node: { settings }, inputs: { objects: objectsOf(recorded), userNamespaces, volumes: { extraGroups: () => [] } } };
+  const deps = {
+    node: { settings },
+    inputs: { objects: objectsOf(recorded), userNamespaces, volumes: { extraGroups: () => [] } },
+  };
   const { config } = await prepareSandbox(deps, podOf(recorded), 0, resolver, signal);
   return PodSandboxConfig.fromPartial(config as PodSandboxConfig);
 }
