@@ -3,7 +3,7 @@
 # make test      everything, with integration tests on a real containerd; root needed
 # make build     build the kubelet command, bin/kubelet
 # make test-runtimes  the integration tests on containerd 1.7 and 2, unpacked from newer Debian suites
-# make bench     measure pod starts, log followers, scrapes and eviction
+# make bench     measure pod starts, log followers, scrapes, eviction and volumes of CSI drivers
 # make generate  rewrite every generated file
 # make kubernetes-types RELEASE=v1.37.0 SOURCES=dir  follow another release of the Kubernetes API
 # make fix       format the code
@@ -96,6 +96,7 @@ bench: build
 	@$(script) bench/scrape.ts
 	@$(script) bench/eviction.ts
 	@$(script) bench/managers.ts
+	@$(script) bench/csi-volumes.ts
 
 fix: setup
 	@$(bin)/biome check --write .
