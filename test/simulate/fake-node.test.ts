@@ -95,19 +95,27 @@ describe('lifecycle of a static pod', () => {
     expect(after).toMatchObject({ restartCount: 1, state: { running: {} } });
     expect(after?.containerID).not.toBe(before);
   });
+});
 
-  const unsupported = [{ name: 'v', fc: { targetWWNs: ['50060e801049cfd1'], lun: 0 } }];
+describe('a pod with an unsupported field', () => {
+  const unsupported = [{ name: 'v', image: { reference: 'volume' } }];
 
-  test('a pod with an unsupported field fails and names the field, others run', async () => {
+  beforeEach(async () => {
+    await node.stop();
+    node = new FakeNode({ gates: { ImageVolume: false } });
+    await node.start();
+  });
+
+  test('fails and names the field, others run', async () => {
     node.write('a.yaml', aPod({ name: 'a', volumes: unsupported }));
     node.write('b.yaml', aPod({ name: 'b' }));
     await node.clock.advance(50);
     expect(node.status('uid-a')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
-    expect(node.status('uid-a')?.message).toContain('spec.volumes[0].fc');
+    expect(node.status('uid-a')?.message).toContain('spec.volumes[0].image');
     expect(node.status('uid-b')?.phase).toBe('Running');
   });
 
-  test('a running pod edited under its UID to an unsupported field is stopped and fails', async () => {
+  test('that was running without it under the same UID is stopped and fails', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2, volumes: unsupported }));
@@ -119,7 +127,7 @@ describe('lifecycle of a static pod', () => {
     expect((await node.cri.listPodSandbox({})).items).toEqual([]);
   });
 
-  test('a rejected pod corrected under the same UID runs, and keeps nothing of the rejection', async () => {
+  test('runs once it is corrected under the same UID, and keeps nothing of the rejection', async () => {
     node.write('p.yaml', aPod({ volumes: unsupported }));
     await node.clock.advance(50);
     expect(node.status('uid-p')?.phase).toBe('Failed');
