@@ -1,5 +1,5 @@
-// A private node for unit files with fixed paths and ports: mount and network namespaces in which /var/lib, /var/log
-// and /run are empty and /etc is a copy. Nothing written there reaches the host, and all of it ends with the last
+// A private node for unit files with fixed paths and ports: mount and network namespaces in which /var/lib, /var/log, /run
+// and /usr/libexec are empty and /etc is a copy. Nothing written there reaches the host, and all of it ends with the last
 // process of the namespaces, which the kernel kills when this process ends.
 // Invariant: only a process that has left the host's mount namespace mounts anything.
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -17,6 +17,8 @@ import type { RigWorkspace } from '../rig/workspace.ts';
 /** unshare(1) makes every mount private, so that these are not visible outside. */
 const prepare = `set -e
 for dir in /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs "$dir"; done
+# The kubelet creates the directory of FlexVolume drivers there.
+if [ -d /usr/libexec ]; then mount -t tmpfs -o mode=755 tmpfs /usr/libexec; fi
 cp -a /etc /run/etc
 mount --bind /run/etc /etc
 ip link set lo up
