@@ -4,7 +4,7 @@ import { type CanaryState, computeFlush, type Flush } from './compute-flush.ts';
 const [here, gone, unknown] = ['present', 'absent', 'unknown'] as const;
 
 const cases: readonly (readonly [string, readonly CanaryState[], number, Flush])[] = [
-  ['all canaries are there', [here, here, here], 0, 'none'],
+  ['all canaries are present', [here, here, here], 0, 'none'],
   ['every check failed', [unknown, unknown, unknown], 0, 'none'],
   ['some checks failed', [here, unknown, here], 10_000, 'none'],
   ['all tables were flushed', [gone, gone, gone], 0, 'complete'],

@@ -100,7 +100,7 @@ describe('IptablesUtilChains', () => {
     expect(contents()).toEqual(before);
   });
 
-  test('checks the canaries every minute and creates nothing while they are there', async () => {
+  test('checks the canaries every minute and creates nothing while they exist', async () => {
     await start();
     iptables.calls.splice(0);
     await clock.advance(3 * minute - 1);

@@ -1,7 +1,7 @@
 // Keeps the kubelet's chains and rules in the host's iptables: creates them once at start, and again after a flush, such as a reload
 // of firewalld. Upstream: initNetworkUtil in pkg/kubelet/kubelet_network_linux.go, Monitor in pkg/util/iptables.
 // Invariants: start() waits for no program; a family that fails or hangs does not affect the other; the canaries of a family are
-// created after its rules, so a canary means that the rules were there; nothing is ever removed, not even at the stop.
+// created after its rules, so a canary means that its rules were complete; nothing is ever removed, not even at the stop.
 import type { IpFamily, IpTables } from '../api/ports/iptables.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';

@@ -22,11 +22,11 @@ const localnetFirewall: readonly UtilPart[] = [
     chain: firewall,
     position: 'last',
     spec: [
-      ...['-m', 'comment', '--comment', 'block incoming localnet connections'],
-      ...['--dst', '127.0.0.0/8', '!', '--src', '127.0.0.0/8'],
-      ...['-m', 'conntrack', '!', '--ctstate', 'RELATED,ESTABLISHED,DNAT'],
-      ...['-j', 'DROP'],
-    ],
+      ['-m', 'comment', '--comment', 'block incoming localnet connections'],
+      ['--dst', '127.0.0.0/8', '!', '--src', '127.0.0.0/8'],
+      ['-m', 'conntrack', '!', '--ctstate', 'RELATED,ESTABLISHED,DNAT'],
+      ['-j', 'DROP'],
+    ].flat(),
   },
 ];
 

@@ -54,7 +54,7 @@ export class FakeIpTables implements IpTables {
 
   /** Removes all rules and own chains of the tables, as a reload of firewalld does. */
   flush(family: IpFamily, ...tables: readonly IpChain['table'][]): void {
-    for (const [key, rules] of [...this.tables[family]]) {
+    for (const [key, rules] of this.tables[family]) {
       if (!tables.some((table) => key.startsWith(`${table} `))) continue;
       rules.length = 0;
       if (!builtIn.some((each) => each === key)) this.tables[family].delete(key);
