@@ -15,7 +15,7 @@ export type Flush =
 const longestFlushMs = 5_000;
 
 /**
- * `waitedMs`: since the first of these checks found an absent canary.
+ * `waitedMs`: since the end of the check that first found an absent canary.
  * differs from upstream: a flush of the nat or filter table alone is noticed as well, and only a canary that is known to be absent
  * is taken for a flush.
  */

@@ -134,6 +134,19 @@ describe('IptablesUtilChains', () => {
     expect(log.join('\n')).not.toContain('Inconsistent');
   });
 
+  test('the time that a check takes does not shorten the wait for the end of a flush', async () => {
+    await start();
+    iptables.calls.splice(0);
+    iptables.before = (call, signal) =>
+      call === 'IPv4 has mangle KUBE-KUBELET-CANARY' ? clock.sleep(10_000, signal).then(timeout) : undefined;
+    iptables.flush('IPv4', 'nat');
+    await clock.advance(minute + 14_000);
+    expect(created('IPv4')).toEqual([]);
+    iptables.before = () => undefined;
+    await clock.advance(20_000);
+    expect(contents()).toEqual(complete);
+  });
+
   for (const table of ['mangle', 'nat', 'filter'] as const)
     test(`restores everything 5 s after it noticed that only ${table} was flushed`, async () => {
       await start();

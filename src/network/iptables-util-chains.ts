@@ -95,13 +95,14 @@ export class IptablesUtilChains implements Component {
 
   async #isFlushed(family: IpFamily, signal: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#deps;
+    let seen = await this.#readCanaries(family, signal);
     const begunMs = clock.monotonic();
     for (;;) {
-      const seen = await this.#readCanaries(family, signal);
       const flush = computeFlush(seen, clock.monotonic() - begunMs);
       if (flush === 'partial') log.info('Inconsistent iptables state detected', { protocol: family });
       if (flush !== 'in-progress') return flush !== 'none';
       await clock.sleep(flushPollMs, signal);
+      seen = await this.#readCanaries(family, signal);
     }
   }
 

@@ -7,7 +7,7 @@ import { describeError, isKind, KubeletError } from '../../base/errors.ts';
 
 const programNames: Readonly<Record<IpFamily, string>> = { IPv4: 'iptables', IPv6: 'ip6tables' };
 const lockWaitSeconds = 5;
-/** Beyond the wait for the lock. */
+/** Longer than the wait for the lock. */
 const timeoutMs = 10_000;
 /** Chains of the kubelet are short; POSTROUTING may be long, and only the exit code matters. */
 const outputBytes = 4096;
