@@ -4,7 +4,7 @@
 // one beside the other's.
 import type { IpChain, IpFamily, IpRule } from '../api/ports/iptables.ts';
 
-export type UtilPart = ({ readonly kind: 'chain' } & IpChain) | ({ readonly kind: 'rule' } & IpRule);
+type UtilPart = ({ readonly kind: 'chain' } & IpChain) | ({ readonly kind: 'rule' } & IpRule);
 
 /** Shows other programs whether the host uses iptables-legacy or iptables-nft. Empty. */
 const hint: UtilPart = { kind: 'chain', table: 'mangle', chain: 'KUBE-IPTABLES-HINT' };
