@@ -1,7 +1,6 @@
 // The chains and rules that the kubelet keeps for other programs of the host. Data only.
 // Upstream: syncIPTablesRules in pkg/kubelet/kubelet_network_linux.go.
-// Invariant: the rule of KUBE-FIREWALL equals the one that kube-proxy writes, argument for argument, so that neither adds a second
-// one beside the other's.
+// Invariant: to the kernel the rule of KUBE-FIREWALL is the one that kube-proxy writes, so that neither adds a second one.
 import type { IpChain, IpFamily, IpRule } from '../api/ports/iptables.ts';
 
 type UtilPart = ({ readonly kind: 'chain' } & IpChain) | ({ readonly kind: 'rule' } & IpRule);
