@@ -12,6 +12,7 @@ const together = [
   'device-plugin-faults',
   'http-api',
   'image-pulls',
+  'iptables',
   'manifest-faults',
   'probes',
   'resize',

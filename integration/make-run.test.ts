@@ -48,6 +48,12 @@ function statusOf(method: string, url: URL): Promise<number> {
   });
 }
 
+/** Lines about the chains of a kubelet in the iptables of this machine. */
+async function kubeletChains(): Promise<readonly string[]> {
+  const saved = await mustRun('iptables-save', []);
+  return saved.split('\n').filter((line) => /KUBE-(KUBELET-CANARY|IPTABLES-HINT|FIREWALL)/.test(line));
+}
+
 const bothRun = /hello-local: web Running[\s\S]*hello-local: clock Running/;
 
 describeOnRig('make run', () => {
@@ -72,10 +78,12 @@ describeOnRig('make run', () => {
   });
 
   test('runs the sample, rejects a second run, and leaves nothing behind', async () => {
+    const chains = await kubeletChains();
     const run = startRun();
     await waitFor(() => bothRun.test(run.output()), 'both containers to run', 60_000);
     expect(run.output()).toContain('kubelet healthy');
     expect(run.output()).toContain('try next');
+    expect(await kubeletChains()).toEqual(chains);
 
     // The printed command works, and other users of the machine have no access.
     const [, file = '', target = ''] = /curl -sK (\S+) (https:\S+)/.exec(run.output()) ?? [];

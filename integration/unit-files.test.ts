@@ -154,6 +154,13 @@ describeOnRig('unit files', () => {
       'nameserver 10.96.0.10',
       'options ndots:5',
     ]);
+    // makeIPTablesUtilChains is on by default; the node has a network namespace of its own.
+    const rules = await waitFor(async () => {
+      const saved = await node.run('iptables-save');
+      return saved.includes(':KUBE-KUBELET-CANARY') && saved;
+    }, 'the chains of the kubelet');
+    for (const line of [':KUBE-IPTABLES-HINT', '-A INPUT -j KUBE-FIREWALL', '-A OUTPUT -j KUBE-FIREWALL'])
+      expect(rules).toContain(line);
     await ends();
   });
 

@@ -125,6 +125,8 @@ export class Kubelet {
       failSwapOn: false,
       // The machine may have cgroup v1.
       failCgroupV1: false,
+      // The kubelet runs in the network namespace of the machine, whose iptables belong to the machine.
+      makeIPTablesUtilChains: false,
       // The disk of the machine may be nearly full, which concerns only the tests of eviction and garbage collection.
       evictionHard: { 'memory.available': '100Mi' },
       imageGCHighThresholdPercent: 100,

@@ -3,6 +3,7 @@ import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { HostDevices, HostPrograms } from '../api/ports/host-programs.ts';
 import type { CpuTopology } from '../api/ports/host-usage.ts';
+import type { IpTables } from '../api/ports/iptables.ts';
 import type { MachineTopology } from '../api/ports/machine-topology.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
@@ -78,6 +79,7 @@ export interface Edges
     | 'hostPrograms'
     | 'hostDevices'
     | 'flexDrivers'
+    | 'iptables'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -96,6 +98,7 @@ export interface Edges
   readonly hostPrograms: HostPrograms;
   readonly hostDevices: HostDevices;
   readonly flexDrivers: (directory: string, log: Logger) => DriverFiles;
+  readonly iptables: IpTables;
 }
 
 export interface AssembleInput {

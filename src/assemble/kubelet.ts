@@ -30,6 +30,7 @@ import { assembleImageGc } from './image-gc.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
 import { assembleLogRotation } from './log-rotation.ts';
+import { assembleNetwork } from './network.ts';
 import { assembleNode, assembleStartup } from './node.ts';
 import { assembleObjects, assembleStorage } from './objects.ts';
 import { assemblePleg } from './pleg.ts';
@@ -310,6 +311,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...exclusive.plugins,
     ...podResources,
     ...eviction.components,
+    ...assembleNetwork(input),
     ...(node?.components ?? []),
     ...assembleSources(input, { desired, observed, pleg }),
     ...(node === undefined ? [] : [node.source]),

@@ -28,6 +28,7 @@ import { listenHttp } from './http/listen-http.ts';
 import { listenHttps } from './http/listen-https.ts';
 import { hookHttp } from './http-client/hook-http.ts';
 import { httpGet } from './http-client/http-get.ts';
+import { IpTablesPrograms } from './iptables/iptables-programs.ts';
 import { journal } from './logs/journal.ts';
 import { logDirectory } from './logs/log-directory.ts';
 import { logEdges } from './logs/log-edges.ts';
@@ -121,6 +122,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     hostPrograms: programs,
     hostDevices: new NodeHostDevices({ programs }),
     flexDrivers: (directory: string, log: Logger) => new DriverDirectory({ directory, clock, log }),
+    iptables: new IpTablesPrograms(programs),
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,

@@ -40,6 +40,7 @@ import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeCsiDrivers } from '../fakes/fake-csi-drivers.ts';
 import { FakeFlexDrivers } from '../fakes/fake-flex-drivers.ts';
 import { FakeHostDevices, FakeHostPrograms } from '../fakes/fake-host-programs.ts';
+import { FakeIpTables } from '../fakes/fake-iptables.ts';
 import { FakeMemoryWatches } from '../fakes/fake-memory-watches.ts';
 import { FakeRegistrars } from '../fakes/fake-registrars.ts';
 import { fakeSpace, fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
@@ -115,6 +116,8 @@ export class FakeNode {
   readonly registrars = new FakeRegistrars();
   /** Cgroups outlive a kubelet. */
   readonly cgroups = new FakeCgroups();
+  /** The tables outlive a kubelet. */
+  readonly iptables = new FakeIpTables();
   /** The kernel's memory signals. */
   readonly memoryWatches = new FakeMemoryWatches();
   /** What the statistics read; a test may replace it before the start. */
@@ -403,6 +406,7 @@ export class FakeNode {
         hostPrograms: new FakeHostPrograms(),
         hostDevices: new FakeHostDevices(),
         flexDrivers: () => new FakeFlexDrivers(),
+        iptables: this.iptables,
         probes: this.probes,
         probeResultFile: () => ({
           read: async () => this.probeResultFile,

@@ -1,5 +1,5 @@
 // The fields evictionHard to memorySwap, in upstream's order: eviction, kernel settings, feature gates and swap.
-import { noneUpstream, noneYet } from '../effect.ts';
+import { noneUpstream } from '../effect.ts';
 import { boolean, booleanMap, choice, duration, int32, object, stringMap } from '../schema.ts';
 
 const defaultEvictionHard = {
@@ -60,8 +60,7 @@ export const eviction = {
     default: true,
     keepsZero: true,
     flag: 'make-iptables-util-chains',
-    effect: noneYet('KUBE-IPTABLES-HINT chain'),
-    doc: 'Maintain the KUBE-IPTABLES-HINT chain, which shows other components the iptables mode of this host.',
+    doc: 'Maintain the chains KUBE-IPTABLES-HINT, which shows other components the iptables mode of this host, and KUBE-FIREWALL.',
   }),
   iptablesMasqueradeBit: int32({
     default: 14,
