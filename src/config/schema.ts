@@ -85,7 +85,7 @@ export interface Field<T> {
   readonly gate?: GateName;
   /** The gate that must be enabled for the field to take effect; it may be set regardless. */
   readonly actsWith?: GateName;
-  /** Without it, what the enclosing object says; 'restart' if no row does. */
+  /** Without it, that of the enclosing object; 'restart' if no row has one. */
   readonly applies?: Applies;
   readonly min?: number;
   readonly max?: number;

@@ -76,7 +76,7 @@ const cases: readonly (readonly [
     [restart('cpuCFSQuotaPeriod'), restart('featureGates')],
   ],
   [
-    'a field under a gate of which the change only says the default',
+    'a field under a gate of which the change only names the default',
     {},
     { ...withGate('CustomCPUCFSQuotaPeriod', true), cpuCFSQuotaPeriod: Duration.ofMs(50) },
     [{ path: 'cpuCFSQuotaPeriod', applies: 'new-pods' }, restart('featureGates')],
