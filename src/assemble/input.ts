@@ -11,6 +11,7 @@ import type { Logger, Verbosity } from '../base/log/log.ts';
 import type { CertificateHost } from '../certs/serving-certificate.ts';
 import type { ParsedArgs } from '../config/command-line/parse-args.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { LiveConfiguration } from '../config/live/live-configuration.ts';
 import type { CredentialProviders } from '../config/load/credential-providers.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
@@ -99,7 +100,10 @@ export interface Edges
 }
 
 export interface AssembleInput {
+  /** What is in force. With live configuration its properties change: read a field where it is used, not once. */
   readonly config: KubeletConfiguration;
+  /** Announces the fields of `config` that changed; undefined without live configuration. */
+  readonly live?: LiveConfiguration | undefined;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
   /** Credential provider plugins; undefined if none are configured. */

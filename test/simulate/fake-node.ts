@@ -20,6 +20,7 @@ import { textLogger } from '../../src/base/log/log-text.ts';
 import { Supervisor } from '../../src/base/supervisor.ts';
 import { parseArgs } from '../../src/config/command-line/parse-args.ts';
 import { defaultGates, type FeatureGates } from '../../src/config/gates/feature-gates.ts';
+import { LiveConfiguration } from '../../src/config/live/live-configuration.ts';
 import { legacyConfiguration } from '../../src/config/load/complete.ts';
 import { defaultsOf } from '../../src/config/schema.ts';
 import type { KubeletConfiguration } from '../../src/config/table/kubelet-configuration.ts';
@@ -85,6 +86,8 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   /** Decides requests for pod certificates; without it they stay pending. */
   readonly podSigner?: PodSignerOptions;
   readonly config?: Partial<KubeletConfiguration>;
+  /** Whether the configuration can change while the kubelet runs, by reconfigure(). */
+  readonly live?: boolean;
   readonly flags?: Partial<KubeletFlags>;
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
@@ -151,6 +154,7 @@ export class FakeNode {
   readonly #removed = new Set<string>();
   readonly #options: FakeNodeOptions;
   #stamp = 0;
+  #live: LiveConfiguration | undefined;
   #kubelet: Kubelet | undefined;
   #stop: (() => Promise<void>) | undefined;
   #connection = new AbortController();
@@ -212,6 +216,17 @@ export class FakeNode {
       await this.clock.until(ended, 30_000);
     };
     await this.clock.advance(0);
+  }
+
+  /** The configuration in force, with the option `live`. */
+  get live(): LiveConfiguration {
+    if (this.#live === undefined) throw new Error('the configuration is not live');
+    return this.#live;
+  }
+
+  /** Changes the configuration as a valid new file does. */
+  reconfigure(changes: Partial<KubeletConfiguration>): void {
+    this.live.apply({ ...this.live.current(), ...changes });
   }
 
   /** Stops the kubelet gracefully; the runtime keeps running. */
@@ -331,8 +346,10 @@ export class FakeNode {
       tlsPrivateKeyFile: '/var/lib/kubelet/pki/kubelet.key',
       ...this.#options.config,
     };
+    this.#live = this.#options.live === true ? new LiveConfiguration(config) : undefined;
     return assemble({
-      config,
+      config: this.#live?.view ?? config,
+      live: this.#live,
       flags: { ...defaultsOf(kubeletFlags), ...this.#options.flags },
       gates: { ...defaultGates, ...this.#options.gates },
       args: parseArgs([]),

@@ -32,6 +32,7 @@ export const serving = {
   syncFrequency: duration({
     default: '1m',
     flag: 'sync-frequency',
+    applies: 'now',
     doc: 'Longest time between two syncs of a running pod.',
   }),
   fileCheckFrequency: duration({
