@@ -12,6 +12,7 @@ const together = [
   'device-plugin-faults',
   'http-api',
   'image-pulls',
+  'live-configuration',
   'manifest-faults',
   'probes',
   'resize',

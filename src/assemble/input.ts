@@ -20,6 +20,7 @@ import type { RealEdges } from '../edge/real-edges.ts';
 import type { HistoryFiles } from '../history/segments.ts';
 import type { PluginPrograms } from '../images/credentials/plugin-providers.ts';
 import type { RecordFiles } from '../images/records/record-store.ts';
+import type { ConfigStatus } from '../live-config/config-status.ts';
 import type { RotationHost } from '../logs/rotation-host.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
 import type { ProcessFiguresSource } from '../metrics/process-metrics.ts';
@@ -104,6 +105,8 @@ export interface AssembleInput {
   readonly config: KubeletConfiguration;
   /** Announces the fields of `config` that changed; undefined without live configuration. */
   readonly live?: LiveConfiguration | undefined;
+  /** The configurations of this node over time; undefined without live configuration. */
+  readonly configStatus?: ConfigStatus | undefined;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
   /** Credential provider plugins; undefined if none are configured. */

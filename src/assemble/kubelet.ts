@@ -29,6 +29,7 @@ import { assembleHistory } from './history.ts';
 import { assembleImageGc } from './image-gc.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
+import { assembleLiveConfig } from './live-config.ts';
 import { assembleLogRotation } from './log-rotation.ts';
 import { assembleNode, assembleStartup } from './node.ts';
 import { assembleObjects, assembleStorage } from './objects.ts';
@@ -262,10 +263,12 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
   });
   const history = assembleHistory(input, { stores, events, readers, cgroups, metrics });
+  const liveConfig = assembleLiveConfig(input, { events, metrics });
   const explain = { pods: explainer, eviction: eviction.dryRun };
   const handlers = {
     ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
     ...history.handlers,
+    ...liveConfig.handlers,
   };
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
@@ -285,6 +288,7 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
     ...history.components,
+    ...liveConfig.components,
     ...resources.components,
     ...objectLoops,
     ...storageLoops,
@@ -317,6 +321,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const wiring = {
     stores: [
       ...Object.values(stores),
+      ...liveConfig.stores,
       ...podCertificates.stores,
       allocations,
       conditions,

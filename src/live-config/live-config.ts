@@ -78,13 +78,16 @@ export class LiveConfig<Run> {
     const watcher = this.#deps.watch(() => this.#timer.change());
     const inner = new AbortController();
     const looking = this.#look(inner.signal);
+    let hasFailed = true;
     try {
-      return await this.#runs.run(candidate, signal);
+      const exitCode = await this.#runs.run(candidate, signal);
+      hasFailed = false;
+      return exitCode;
     } finally {
       watcher.close();
       inner.abort(new Aborted('the kubelet is stopping'));
       await looking;
-      if (signal.aborted && this.#trial !== undefined)
+      if (this.#trial !== undefined && (signal.aborted || !hasFailed))
         await this.#journal.ended(this.#trial.candidate, 'interrupted');
     }
   }
