@@ -16,6 +16,11 @@ const cases: readonly (readonly [string, Partial<TrialView>, TrialVerdict])[] = 
     { kind: 'bad', reason: 'the kubelet did not start within 60 s' },
   ],
   [
+    'a short period is the limit of a start as a whole → undecided',
+    { periodMs: 6_000, elapsedMs: 5_000, startingForMs: 5_000 },
+    undecided,
+  ],
+  [
     'still starting at the end → bad, however short',
     { elapsedMs: 120_000, startingForMs: 2_000 },
     { kind: 'bad', reason: 'the kubelet did not start within 2 s' },

@@ -16,14 +16,16 @@ export type TrialVerdict =
   | { readonly kind: 'good' }
   | { readonly kind: 'bad'; readonly reason: string };
 
-/** A start waits for the runtime, for example; a symptom may be a short failure of something else. */
+/** A start waits for the runtime, for example. A short period is its limit as a whole. */
 const startingShare = 1 / 2;
+const leastStartingMs = 10_000;
+/** A symptom may be a short failure of something else. */
 const symptomShare = 1 / 3;
 
 export function computeVerdict({ elapsedMs, periodMs, startingForMs, symptom }: TrialView): TrialVerdict {
   const isOver = elapsedMs >= periodMs;
   if (startingForMs !== undefined) {
-    if (!isOver && startingForMs < periodMs * startingShare) return { kind: 'undecided' };
+    if (!isOver && startingForMs < Math.max(leastStartingMs, periodMs * startingShare)) return { kind: 'undecided' };
     return { kind: 'bad', reason: `the kubelet did not start within ${Math.round(startingForMs / 1_000)} s` };
   }
   if (symptom === undefined) return { kind: isOver ? 'good' : 'undecided' };
