@@ -30,6 +30,7 @@ import { assembleImageGc } from './image-gc.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
 import { assembleLiveConfig } from './live-config.ts';
+import { assembleLive } from './live.ts';
 import { assembleLogRotation } from './log-rotation.ts';
 import { assembleNode, assembleStartup } from './node.ts';
 import { assembleObjects, assembleStorage } from './objects.ts';
@@ -110,8 +111,12 @@ export function assemble(input: AssembleInput): Kubelet {
     api && new NodeAttachments({ ownNode, byController: config.enableControllerAttachDetach });
   const volumes = assembleVolumes({
     rootDir: flags.rootDir,
-    syncFrequencyMs: config.syncFrequency.ms,
-    statsPeriodMs: config.volumeStatsAggPeriod.ms,
+    get syncFrequencyMs() {
+      return config.syncFrequency.ms;
+    },
+    get statsPeriodMs() {
+      return config.volumeStatsAggPeriod.ms;
+    },
     lifecycles,
     attachments,
     reject: (uid, refusal) => void stores.kills.kill(uid, refusal),
@@ -275,10 +280,14 @@ export function assemble(input: AssembleInput): Kubelet {
   const podsApi = assemblePodsApi(input, { stores, metrics });
   const podResources = assemblePodResources(input, { stores, views: exclusive.views, metrics });
 
+  const sources = assembleSources(input, { desired, observed, pleg });
+  const live = assembleLive(input, { node, workers, eviction, sources, logRotation, pulls: images.pulls });
+
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
     ...(api?.components ?? []),
     ...(node?.first ?? []),
+    ...live,
     events,
     ...allocation.components,
     ...exclusive.managers,
@@ -315,13 +324,14 @@ export function assemble(input: AssembleInput): Kubelet {
     ...podResources,
     ...eviction.components,
     ...(node?.components ?? []),
-    ...assembleSources(input, { desired, observed, pleg }),
+    ...Object.values(sources).filter((source) => source !== undefined),
     ...(node === undefined ? [] : [node.source]),
   ];
   const wiring = {
     stores: [
       ...Object.values(stores),
       ...liveConfig.stores,
+      ...(input.live === undefined ? [] : [input.live]),
       ...podCertificates.stores,
       allocations,
       conditions,

@@ -1,9 +1,9 @@
 // A computed value that is kept until one of its inputs is another value. For what is derived from settings that can change.
 
 /** Calls `compute` only when an input differs, by identity, from the last time. */
-export function cachedBy<const I extends readonly unknown[], T>(
+export function cachedBy<I extends [] | unknown[], T>(
   inputs: () => I,
-  compute: (...inputs: I) => T,
+  compute: (...inputs: NoInfer<I>) => T,
 ): () => T {
   let last: { readonly inputs: I; readonly value: T } | undefined;
   return () => {

@@ -138,6 +138,10 @@ export class FakeNode {
     tcp: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
     grpc: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
   };
+  /** The server of staticPodURL, to be replaced by a test. */
+  httpGet: Edges['httpGet'] = () => Promise.reject(new Error('no network in memory'));
+  /** Of the kubelet's log. */
+  readonly verbosity = new Verbosity(2);
   /** Probe results, saved by one run of the kubelet for the next. */
   probeResultFile: string | undefined;
   /** Capacity of the machine; a test may reduce it before the next start. */
@@ -374,6 +378,7 @@ export class FakeNode {
       clock: this.clock,
       random: Math.random,
       log,
+      verbosity: this.verbosity,
       edges: {
         cri: () => this.#connect(),
         files: {
@@ -435,7 +440,7 @@ export class FakeNode {
         idRange: async (idsPerPod) => ({ first: idsPerPod, length: 2 ** 32 - idsPerPod }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
-        httpGet: () => Promise.reject(new Error('no network in memory')),
+        httpGet: (request) => this.httpGet(request),
         trimMemory: () => undefined,
         residentBytes: () => 0,
         listen: () => Promise.reject(new Error('no ports in memory')),
@@ -593,7 +598,7 @@ export class FakeNode {
     return textLogger({
       write: (line) => void this.log.push(line),
       clock: this.clock,
-      verbosity: new Verbosity(2),
+      verbosity: this.verbosity,
       pid: 1,
     });
   }

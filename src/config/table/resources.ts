@@ -33,6 +33,7 @@ export const resources = {
   }),
   singleProcessOOMKill: optional(
     boolean({
+      applies: 'new-pods',
       defaultNote: 'false on cgroup v2, true on v1',
       doc: 'Let the kernel OOM-kill a single process of a container instead of all of them. On cgroup v1 only true is possible.',
     }),
@@ -153,12 +154,14 @@ export const resources = {
     keepsZero: true,
     flag: 'kube-api-qps',
     min: 0,
+    applies: 'now',
     doc: 'Requests to the API server per second, except for events and heartbeats. 0 means 5, the default of client-go.',
   }),
   kubeAPIBurst: int32({
     default: 100,
     flag: 'kube-api-burst',
     min: 0,
+    applies: 'now',
     doc: 'Burst of requests to the API server above kubeAPIQPS.',
   }),
   serializeImagePulls: boolean({

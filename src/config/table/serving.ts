@@ -38,11 +38,13 @@ export const serving = {
   fileCheckFrequency: duration({
     default: '20s',
     flag: 'file-check-frequency',
+    applies: 'now',
     doc: 'How often the static pod path is rescanned, in addition to file events, which trigger a scan at once.',
   }),
   httpCheckFrequency: duration({
     default: '20s',
     flag: 'http-check-frequency',
+    applies: 'now',
     doc: 'How often staticPodURL is fetched.',
   }),
   staticPodURL: text({
