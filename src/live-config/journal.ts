@@ -71,9 +71,9 @@ export class Journal {
     outcome: 'on-trial' | 'good',
   ): Promise<void> {
     const { checksum } = source;
-    this.#add(source, changes, outcome);
     if (outcome === 'on-trial') await this.#mark({ checksum, state: 'trying', reason: '' });
     else await this.#unmark();
+    this.#add(source, changes, outcome);
     await this.save();
   }
 
