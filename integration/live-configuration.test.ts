@@ -61,10 +61,13 @@ class LiveNode {
 
   /** The newest configuration has this outcome and changed this field. */
   async untilNewest(outcome: HistoryEntry['outcome'], path?: string): Promise<Page> {
-    return await this.until(`${path ?? 'a configuration'} to be ${outcome}`, ({ configurations: [newest] }) => {
-      const changed = path === undefined || newest?.changes.some((each) => each.path === path) === true;
-      return newest?.outcome === outcome && changed;
-    });
+    return await this.until(
+      `${path ?? 'a configuration'} to be ${outcome}`,
+      ({ configurations: [newest] }) => {
+        const changed = path === undefined || newest?.changes.some((each) => each.path === path) === true;
+        return newest?.outcome === outcome && changed;
+      },
+    );
   }
 
   async inForce(): Promise<Config> {
@@ -186,11 +189,10 @@ describeOnRig('live configuration', () => {
     onTestFinished(() => cluster.stop());
     const systemd = await NotifySocket.open(join(rig.workspace.dir, 'notify'));
     onTestFinished(() => systemd.close());
-    const node = await launch(
-      rig,
-      [...restarting, `--kubeconfig=${cluster.kubeconfig}`],
-      { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '4000000' },
-    );
+    const node = await launch(rig, [...restarting, `--kubeconfig=${cluster.kubeconfig}`], {
+      NOTIFY_SOCKET: systemd.path,
+      WATCHDOG_USEC: '4000000',
+    });
     const { kubelet } = node;
     kubelet.writeManifest('steady', manifest('steady'));
     await untilRunning(kubelet, 'steady');
@@ -208,10 +210,13 @@ describeOnRig('live configuration', () => {
     const used: (readonly number[])[] = [];
     for (const maxOpenFiles of [900_001, 900_002, 900_003, 900_004]) {
       node.change({ maxOpenFiles });
-      await node.until(`maxOpenFiles ${maxOpenFiles} to be in force`, ({ configurations: [newest], current }) => {
-        const change = newest?.changes.find(({ path }) => path === 'maxOpenFiles');
-        return change?.new === String(maxOpenFiles) && newest?.checksum === current.active;
-      });
+      await node.until(
+        `maxOpenFiles ${maxOpenFiles} to be in force`,
+        ({ configurations: [newest], current }) => {
+          const change = newest?.changes.find(({ path }) => path === 'maxOpenFiles');
+          return change?.new === String(maxOpenFiles) && newest?.checksum === current.active;
+        },
+      );
       await systemd.untilState('READY=1', used.length + 2);
       await node.untilHealthy();
       used.push(node.resources());

@@ -9,7 +9,7 @@ import type { Logger } from '../base/log/log.ts';
 import { loadCommandLine, type RunOutcome } from '../config/command-line/load-command-line.ts';
 import { parseArgs } from '../config/command-line/parse-args.ts';
 import { readFlags } from '../config/load/load.ts';
-import { type Findings, type ConfigurationFiles } from '../config/load/read-files.ts';
+import { type ConfigurationFiles, type Findings } from '../config/load/read-files.ts';
 import { describeProblems } from '../config/problem.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { HostFacts } from '../config/validation/context.ts';

@@ -55,8 +55,8 @@ function runningKubelet(
     },
     apply: (next) => void inForce.apply(prepared(next)),
     symptom: () => {
-      for (const { advisory, check } of kubelet.checks) {
-        const problem = advisory === true ? undefined : check();
+      for (const check of kubelet.checks) {
+        const problem = check.advisory === true ? undefined : check.check();
         if (problem !== undefined) return problem;
       }
       return undefined;

@@ -7,11 +7,7 @@ const trying: TrialMarker = { checksum: 'new', state: 'trying', reason: '' };
 const failed: TrialMarker = { checksum: 'new', state: 'failed', reason: 'it did not start' };
 const ofOther: TrialMarker = { ...failed, checksum: 'other' };
 
-const cases: readonly (readonly [
-  string,
-  Parameters<typeof computeStart>[0],
-  StartDecision,
-])[] = [
+const cases: readonly (readonly [string, Parameters<typeof computeStart>[0], StartDecision])[] = [
   [
     'valid files without a last known good configuration are tried',
     { files: valid, lastKnownGood: undefined, marker: undefined },

@@ -24,9 +24,7 @@ export type StartDecision =
 
 export function computeStart({ files, lastKnownGood, marker }: StartInput): StartDecision {
   if (!files.isValid)
-    return lastKnownGood === undefined
-      ? { run: 'nothing' }
-      : { run: 'last-known-good', because: 'invalid' };
+    return lastKnownGood === undefined ? { run: 'nothing' } : { run: 'last-known-good', because: 'invalid' };
   // Without another configuration even one that crashed is tried again, as without the feature.
   if (lastKnownGood === undefined) return { run: 'files', onTrial: true };
   if (files.checksum === lastKnownGood) return { run: 'files', onTrial: false };

@@ -95,7 +95,11 @@ export class Journal {
       how === 'restart'
         ? 'Restarting the kubelet in place for a changed configuration'
         : 'Applied a changed configuration';
-    log.info(message, { checksum: source.checksum, changed: paths, pending: pending.map(({ path }) => path) });
+    log.info(message, {
+      checksum: source.checksum,
+      changed: paths,
+      pending: pending.map(({ path }) => path),
+    });
   }
 
   /** From now on it is the last known good one. */
@@ -112,7 +116,9 @@ export class Journal {
   /** What is in force of it passed the trial. */
   async pending(source: Source): Promise<void> {
     const { checksum } = source;
-    this.#deps.log.info('Configuration passed its trial; some of its changes wait for a restart', { checksum });
+    this.#deps.log.info('Configuration passed its trial; some of its changes wait for a restart', {
+      checksum,
+    });
     await this.ended(source, 'pending-restart');
   }
 
@@ -136,7 +142,8 @@ export class Journal {
     if (files.kind === 'invalid') await this.rejected(files);
     else {
       this.assigned(files);
-      const reason = this.#marker?.state === 'failed' ? this.#marker.reason : 'the kubelet crashed in the trial';
+      const reason =
+        this.#marker?.state === 'failed' ? this.#marker.reason : 'the kubelet crashed in the trial';
       await this.fellBack(files, known, reason);
     }
     this.#deps.log.error('Using the last known good configuration instead of the configuration files', {

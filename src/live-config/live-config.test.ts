@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type FakeConfig, FakeProcess, path, periodMs } from './fixtures/fake-process.ts';
+import { type FakeConfig, FakeProcess, path, periodMs } from '../../test/fakes/fake-config-process.ts';
 
 const one: FakeConfig = { live: '1', fixed: '1' };
 
@@ -259,7 +259,9 @@ describe('the next process', () => {
     const next = await process.restart();
     expect(next.actions).toEqual(['run 1/1/']);
     expect(next.status.entries()[0]?.reasons).toEqual(['the kubelet crashed in the trial']);
-    expect(next.errors).toContain('Using the last known good configuration instead of the configuration files');
+    expect(next.errors).toContain(
+      'Using the last known good configuration instead of the configuration files',
+    );
     await next.write({ live: '3', fixed: '1' });
     expect(next.actions).toEqual(['run 1/1/', 'apply 3']);
   });
@@ -274,21 +276,21 @@ describe('the next process', () => {
     expect(next.outcomes()).toEqual(['on-trial', 'interrupted', 'good']);
   });
 
-  test.each([['half-written', 'ha'], ['deleted', undefined]] as const)(
-    'uses the last known good configuration if the file is %s',
-    async (_, text) => {
-      const process = await proven();
-      await process.stop();
-      if (text === undefined) process.disk.delete(path);
-      else process.disk.set(path, text);
-      const next = await process.restart();
-      expect(next.actions).toEqual(['run 1/1/']);
-      expect(next.outcomes()).toEqual(['rejected', 'good']);
-      expect(next.status.takeNotices().map(({ reason }) => reason)).toEqual(['KubeletConfigRejected']);
-      await next.write(one);
-      expect(next.status.current().error).toBeUndefined();
-    },
-  );
+  test.each([
+    ['half-written', 'ha'],
+    ['deleted', undefined],
+  ] as const)('uses the last known good configuration if the file is %s', async (_, text) => {
+    const process = await proven();
+    await process.stop();
+    if (text === undefined) process.disk.delete(path);
+    else process.disk.set(path, text);
+    const next = await process.restart();
+    expect(next.actions).toEqual(['run 1/1/']);
+    expect(next.outcomes()).toEqual(['rejected', 'good']);
+    expect(next.status.takeNotices().map(({ reason }) => reason)).toEqual(['KubeletConfigRejected']);
+    await next.write(one);
+    expect(next.status.current().error).toBeUndefined();
+  });
 
   test('has nothing to run with an invalid file and a damaged last known good configuration', async () => {
     const process = await proven();

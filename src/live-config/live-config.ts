@@ -137,7 +137,10 @@ export class LiveConfig<Run> {
     const { longest, shortest } = tickLimitsMs;
     const tickMs = Math.min(longest, Math.max(shortest, periodMs / checksPerTrial));
     while (!signal.aborted) {
-      const due = await this.#timer.next(this.#trial === undefined ? Number.POSITIVE_INFINITY : tickMs, signal);
+      const due = await this.#timer.next(
+        this.#trial === undefined ? Number.POSITIVE_INFINITY : tickMs,
+        signal,
+      );
       if (signal.aborted) return;
       try {
         if (due !== undefined) await this.#reload(due);

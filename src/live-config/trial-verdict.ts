@@ -25,7 +25,8 @@ const symptomShare = 1 / 3;
 export function computeVerdict({ elapsedMs, periodMs, startingForMs, symptom }: TrialView): TrialVerdict {
   const isOver = elapsedMs >= periodMs;
   if (startingForMs !== undefined) {
-    if (!isOver && startingForMs < Math.max(leastStartingMs, periodMs * startingShare)) return { kind: 'undecided' };
+    if (!isOver && startingForMs < Math.max(leastStartingMs, periodMs * startingShare))
+      return { kind: 'undecided' };
     return { kind: 'bad', reason: `the kubelet did not start within ${Math.round(startingForMs / 1_000)} s` };
   }
   if (symptom === undefined) return { kind: isOver ? 'good' : 'undecided' };

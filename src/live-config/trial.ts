@@ -53,7 +53,10 @@ export class Trial<Run> {
   /** `startingSinceMs`: undefined once all components are ready. */
   check(
     kubelet: Pick<RunningKubelet<Run>, 'symptom' | 'isNodeReady'> | undefined,
-    { startingSinceMs, wasReady }: { readonly startingSinceMs: number | undefined; readonly wasReady: boolean },
+    {
+      startingSinceMs,
+      wasReady,
+    }: { readonly startingSinceMs: number | undefined; readonly wasReady: boolean },
   ): TrialVerdict {
     const { clock, periodMs } = this.#options;
     const nowMs = clock.monotonic();

@@ -65,7 +65,12 @@ export class ConfigurationDirectory {
 }
 
 function tooMany(path: string): KubeletError {
-  return new KubeletError('invalid', 'TooLarge', `refusing to list ${path}: more than ${maxEntries} entries`, {
-    details: { path, maxEntries },
-  });
+  return new KubeletError(
+    'invalid',
+    'TooLarge',
+    `refusing to list ${path}: more than ${maxEntries} entries`,
+    {
+      details: { path, maxEntries },
+    },
+  );
 }
