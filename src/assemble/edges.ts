@@ -31,9 +31,7 @@ export function openEdges(
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
-    get requestTimeoutMs() {
-      return config.runtimeRequestTimeout.ms;
-    },
+    requestTimeoutMs: () => config.runtimeRequestTimeout.ms,
     observe: (observation) => metrics.observeRuntime(observation),
     streamLists: gates.CRIListStreaming ? { log: log.with({ component: 'cri' }) } : undefined,
   });

@@ -23,7 +23,7 @@ export interface CriClientOptions {
   /** Absent or empty: the runtime endpoint. */
   readonly imageEndpoint?: string | undefined;
   /** Deadline of calls without a rule of their own in operations.ts, read for each call. */
-  readonly requestTimeoutMs?: number | undefined;
+  readonly requestTimeoutMs?: (() => number) | undefined;
   /** Lists through streams where the runtime has them; logs if it has none. */
   readonly streamLists?: { readonly log: Pick<Logger, 'info'> } | undefined;
   readonly clock: Clock;
@@ -40,22 +40,13 @@ export interface CriClient extends CriRuntime, CriImages {
 }
 
 export function criClient(options: CriClientOptions): CriClient {
-  const { clock, observe } = options;
+  const { clock, observe, requestTimeoutMs = () => defaultRequestTimeoutMs } = options;
   const runtimePath = parseCriEndpoint(options.runtimeEndpoint);
   const imagePath = options.imageEndpoint ? parseCriEndpoint(options.imageEndpoint) : runtimePath;
   const runtime = new CriConnection(runtimePath, clock);
   const images = imagePath === runtimePath ? runtime : new CriConnection(imagePath, clock);
-  const callerOf = (connection: CriConnection): Caller =>
-    new Caller({
-      connection,
-      clock,
-      get requestTimeoutMs() {
-        return options.requestTimeoutMs ?? defaultRequestTimeoutMs;
-      },
-      observe,
-    });
-  const runtimeCaller = callerOf(runtime);
-  const imageCaller = callerOf(images);
+  const runtimeCaller = new Caller({ connection: runtime, clock, requestTimeoutMs, observe });
+  const imageCaller = new Caller({ connection: images, clock, requestTimeoutMs, observe });
   const runtimeService = bind(
     rpcsOf(RuntimeServiceDefinition, runtimeOperations),
     runtimeCaller,
