@@ -27,6 +27,7 @@ import type { KubeletConfiguration } from '../../src/config/table/kubelet-config
 import { type KubeletFlags, kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../../src/edge/machine/machine.ts';
 import { flatTopology } from '../../src/edge/machine/machine-topology.ts';
+import { ConfigStatus } from '../../src/live-config/config-status.ts';
 import type { NodeHost } from '../../src/node/gather-node-facts.ts';
 import { buildParts } from '../../src/sources/build-pods.ts';
 import { ContainerCollector } from '../../src/workers/container-collector.ts';
@@ -354,6 +355,7 @@ export class FakeNode {
     return assemble({
       config: this.#live?.view ?? config,
       live: this.#live,
+      configStatus: this.#options.live === true ? new ConfigStatus() : undefined,
       flags: { ...defaultsOf(kubeletFlags), ...this.#options.flags },
       gates: { ...defaultGates, ...this.#options.gates },
       args: parseArgs([]),
