@@ -13,6 +13,7 @@ const together = [
   'http-api',
   'image-pulls',
   'iptables',
+  'live-configuration',
   'manifest-faults',
   'probes',
   'resize',

@@ -8,6 +8,8 @@ import { Channel } from '../src/base/channel.ts';
 import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { HistoryMetrics } from '../src/history/history-metrics.ts';
+import { ConfigStatus } from '../src/live-config/config-status.ts';
+import { measureConfigStatus } from '../src/live-config/live-config-metrics.ts';
 import { buildInfo } from '../src/metrics/build-info.ts';
 import { ClusterMetrics } from '../src/metrics/cluster-metrics.ts';
 import { KubeletMetrics } from '../src/metrics/kubelet-metrics.ts';
@@ -99,6 +101,7 @@ describe('docs/metrics.md', () => {
   expect(new CpuManagerMetrics(metrics.registry, alignment)).toBeDefined();
   countPlugins(metrics.registry, { sockets: [], registered: [] });
   expect(new HistoryMetrics(metrics.registry)).toBeDefined();
+  measureConfigStatus(metrics.registry, new ConfigStatus());
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {
     start: () => undefined,

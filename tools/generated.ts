@@ -60,7 +60,7 @@ function filesBelow(folder: string, files: Files): Files {
 
 /** Wake-ups differ between a standalone node and a node of a cluster; the latter has them all. */
 function wiringPage(): Files {
-  const node = new FakeNode({ cluster: true });
+  const node = new FakeNode({ cluster: true, live: true });
   const kubelet = node.assembled();
   kubelet.close();
   node.api?.close();

@@ -28,6 +28,8 @@ export interface KubeletOptions {
   readonly client?: { readonly cert: string; readonly key: string };
   /** Configuration fields that override or extend those of the rig. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** Sets the runtime's endpoint and the verbosity in the configuration file instead of by flags, which cannot change. */
+  readonly settingsInFile?: boolean;
   /** Flags after those of the rig, so that they override them. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -107,7 +109,11 @@ export class Kubelet {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  async #writeConfig(): Promise<string> {
+  get configPath(): string {
+    return join(this.dir, 'config.json');
+  }
+
+  async #writeConfig(): Promise<void> {
     const { healthz, secure } = this.#options.ports ?? {};
     const ports = await Promise.all([freePort(healthz), freePort(), freePort(secure)]);
     [this.healthzPort, this.readOnlyPort, this.securePort] = ports;
@@ -132,28 +138,40 @@ export class Kubelet {
       imageGCHighThresholdPercent: 100,
       // The default directory belongs to the machine.
       volumePluginDir: join(this.dir, 'volume-plugins'),
+      ...(this.#options.settingsInFile === true && {
+        containerRuntimeEndpoint: `unix://${this.#runtimeSocket}`,
+        logging: { verbosity: this.#options.verbosity ?? 2 },
+      }),
       ...this.#options.config,
     };
-    const path = join(this.dir, 'config.json');
-    writeFileSync(path, JSON.stringify(config, null, 2));
-    return path;
+    writeFileSync(this.configPath, JSON.stringify(config, null, 2));
   }
 
   /** Starts the command, also again after an exit with the same directories. Resolves when it responds on its ports. */
-  async start(options: { readonly untilReady?: boolean } = {}): Promise<void> {
+  async start(
+    options: {
+      readonly untilReady?: boolean;
+      /** Leaves the configuration file as it is, with its ports. */
+      readonly keepConfig?: boolean;
+    } = {},
+  ): Promise<void> {
     if (this.running) throw new Error('the kubelet is already running');
     for (const dir of [this.dir, this.rootDir, this.manifestDir, this.podLogsDir])
       mkdirSync(dir, { recursive: true });
+    if (options.keepConfig !== true) await this.#writeConfig();
+    const settings = [
+      `--container-runtime-endpoint=unix://${this.#runtimeSocket}`,
+      `--v=${this.#options.verbosity ?? 2}`,
+    ];
     const flags = [
-      `--config=${await this.#writeConfig()}`,
+      `--config=${this.configPath}`,
       `--root-dir=${this.rootDir}`,
       // Not a flag of the Go kubelet.
       ...(this.#options.command === undefined ? [`--device-plugin-dir=${this.rootDir}/device-plugins`] : []),
       `--cert-dir=${this.certDir}`,
       `--pod-manifest-path=${this.manifestDir}`,
-      `--container-runtime-endpoint=unix://${this.#runtimeSocket}`,
       `--hostname-override=${this.nodeName}`,
-      `--v=${this.#options.verbosity ?? 2}`,
+      ...(this.#options.settingsInFile === true ? [] : settings),
       ...(this.#options.flags ?? []),
     ];
     const log = openSync(this.log.path, 'a');

@@ -27,11 +27,11 @@ export function openEdges(
   }: Pick<AssembleInput, 'clock' | 'cluster' | 'config' | 'edges' | 'gates' | 'log' | 'machine'>,
   metrics: KubeletMetrics,
 ): OpenEdges {
-  const api = cluster?.(restClientMetrics(metrics.registry), metrics.registry);
+  const api = cluster?.(restClientMetrics(metrics.registry), metrics.registry, config);
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
-    requestTimeoutMs: config.runtimeRequestTimeout.ms,
+    requestTimeoutMs: () => config.runtimeRequestTimeout.ms,
     observe: (observation) => metrics.observeRuntime(observation),
     streamLists: gates.CRIListStreaming ? { log: log.with({ component: 'cri' }) } : undefined,
   });

@@ -15,7 +15,14 @@ export function assembleEvents(
     post: api && eventPost(api.client),
     nodeName,
     nodeUid: () => ownNode.get()?.metadata?.uid,
-    rate: { qps: config.eventRecordQPS, burst: config.eventBurst },
+    rate: {
+      get qps() {
+        return config.eventRecordQPS;
+      },
+      get burst() {
+        return config.eventBurst;
+      },
+    },
     clock,
     log: log.with({ component: 'events' }),
     random,

@@ -34,6 +34,8 @@ interface AssembledEviction {
   /** Started before the workers. */
   readonly unfinished: Component;
   readonly dryRun: EvictionDryRun;
+  /** The thresholds, or other settings of eviction, changed. */
+  readonly settingsChanged: () => void;
   /** Sources of wake-ups, for docs/wiring.md. */
   readonly sources: Readonly<Record<string, object>>;
 }
@@ -47,9 +49,17 @@ export function assembleEviction(input: EvictionInput, rooms: EvictionRooms): As
   const log = input.log.with({ component: 'eviction' });
   const metrics = rooms.metrics.evictions;
   const settings = evictionSettings(config, flags, gates);
-  const { thresholds } = settings;
   const notifications = config.kernelMemcgNotification
-    ? new MemoryNotifications({ ...edges.memoryPressure, load, thresholds, podsCgroup, clock, log })
+    ? new MemoryNotifications({
+        ...edges.memoryPressure,
+        load,
+        get thresholds() {
+          return settings.thresholds;
+        },
+        podsCgroup,
+        clock,
+        log,
+      })
     : undefined;
   const unfinished = new UnfinishedEvictions({
     files: edges.stateFiles,
@@ -82,6 +92,10 @@ export function assembleEviction(input: EvictionInput, rooms: EvictionRooms): As
     components: [manager, ...(notifications === undefined ? [] : [notifications])],
     sources: { ...(notifications && { memoryNotifications: notifications }) },
     unfinished,
+    settingsChanged: () => {
+      notifications?.thresholdsChanged();
+      manager.settingsChanged();
+    },
     dryRun: new EvictionDryRun({ pods: active, load, pressure, settings, clock }),
   };
 }

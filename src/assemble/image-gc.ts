@@ -1,6 +1,7 @@
 // Garbage collection of images.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
+import { imageGcPolicy } from '../images/gc/compute-removals.ts';
 import { imageFsReader } from '../images/gc/image-fs.ts';
 import { ImageGc, type ImageGcDeps } from '../images/gc/image-gc.ts';
 import type { ImageMetrics } from '../metrics/image-metrics.ts';
@@ -30,12 +31,7 @@ export function assembleImageGc(
     history,
     sandboxImage: sandboxImage(cri),
     fs: imageFsReader({ images: cri, space: (path) => host.space(path), clock }),
-    policy: {
-      highThresholdPercent: config.imageGCHighThresholdPercent,
-      lowThresholdPercent: config.imageGCLowThresholdPercent,
-      minAgeMs: config.imageMinimumGCAge.ms,
-      maxAgeMs: gates.ImageMaximumGCAge ? config.imageMaximumGCAge.ms : 0,
-    },
+    policy: imageGcPolicy(config, gates),
     keep: flags.imageGcKeep,
     // The gate RuntimeClassInImageCriApi cannot be enabled yet.
     byHandler: false,

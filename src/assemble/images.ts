@@ -21,6 +21,7 @@ interface ImagesRooms {
 
 interface Images {
   readonly manager: ImageManager;
+  readonly pulls: SharedPulls;
   /** Undefined if the gate is off. */
   readonly history: ReturnType<typeof pullHistory>;
   readonly components: readonly Component[];
@@ -63,9 +64,10 @@ export function assembleImages(
     clock,
     log,
   });
+  const pulls = new SharedPulls({ images: cri, clock, log, limits: pullLimits(config) });
   const manager = new ImageManager({
     images: cri,
-    pulls: new SharedPulls({ images: cri, clock, log, ...pullLimits(config) }),
+    pulls,
     credentials: new CredentialFinder({ secrets: { objects, log }, node, plugins }),
     history,
     events,
@@ -75,6 +77,7 @@ export function assembleImages(
   });
   return {
     manager,
+    pulls,
     history,
     components: [...programChecks(programs, providers), ...(history === undefined ? [] : [history])],
   };

@@ -12,6 +12,7 @@ import type { Logger, Verbosity } from '../base/log/log.ts';
 import type { CertificateHost } from '../certs/serving-certificate.ts';
 import type { ParsedArgs } from '../config/command-line/parse-args.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { LiveConfiguration } from '../config/live/live-configuration.ts';
 import type { CredentialProviders } from '../config/load/credential-providers.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
@@ -20,6 +21,7 @@ import type { RealEdges } from '../edge/real-edges.ts';
 import type { HistoryFiles } from '../history/segments.ts';
 import type { PluginPrograms } from '../images/credentials/plugin-providers.ts';
 import type { RecordFiles } from '../images/records/record-store.ts';
+import type { ConfigStatus } from '../live-config/config-status.ts';
 import type { RotationHost } from '../logs/rotation-host.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
 import type { ProcessFiguresSource } from '../metrics/process-metrics.ts';
@@ -102,7 +104,12 @@ export interface Edges
 }
 
 export interface AssembleInput {
+  /** What is in force. With live configuration its properties change: read a field where it is used, not once. */
   readonly config: KubeletConfiguration;
+  /** Announces the fields of `config` that changed; undefined without live configuration. */
+  readonly live?: LiveConfiguration | undefined;
+  /** The configurations of this node over time; undefined without live configuration. */
+  readonly configStatus?: ConfigStatus | undefined;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
   /** Credential provider plugins; undefined if none are configured. */

@@ -29,6 +29,8 @@ import { assembleHistory } from './history.ts';
 import { assembleImageGc } from './image-gc.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
+import { assembleLive } from './live.ts';
+import { assembleLiveConfig } from './live-config.ts';
 import { assembleLogRotation } from './log-rotation.ts';
 import { assembleNetwork } from './network.ts';
 import { assembleNode, assembleStartup } from './node.ts';
@@ -110,8 +112,12 @@ export function assemble(input: AssembleInput): Kubelet {
     api && new NodeAttachments({ ownNode, byController: config.enableControllerAttachDetach });
   const volumes = assembleVolumes({
     rootDir: flags.rootDir,
-    syncFrequencyMs: config.syncFrequency.ms,
-    statsPeriodMs: config.volumeStatsAggPeriod.ms,
+    get syncFrequencyMs() {
+      return config.syncFrequency.ms;
+    },
+    get statsPeriodMs() {
+      return config.volumeStatsAggPeriod.ms;
+    },
     lifecycles,
     attachments,
     reject: (uid, refusal) => void stores.kills.kill(uid, refusal),
@@ -263,20 +269,26 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
   });
   const history = assembleHistory(input, { stores, events, readers, cgroups, metrics });
+  const liveConfig = assembleLiveConfig(input, { events, metrics });
   const explain = { pods: explainer, eviction: eviction.dryRun };
   const handlers = {
     ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
     ...history.handlers,
+    ...liveConfig.handlers,
   };
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
   const podsApi = assemblePodsApi(input, { stores, metrics });
   const podResources = assemblePodResources(input, { stores, views: exclusive.views, metrics });
 
+  const sources = assembleSources(input, { desired, observed, pleg });
+  const live = assembleLive(input, { node, workers, eviction, sources, logRotation, pulls: images.pulls });
+
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
     ...(api?.components ?? []),
     ...(node?.first ?? []),
+    ...live,
     events,
     ...allocation.components,
     ...exclusive.managers,
@@ -286,6 +298,7 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
     ...history.components,
+    ...liveConfig.components,
     ...resources.components,
     ...objectLoops,
     ...storageLoops,
@@ -313,12 +326,14 @@ export function assemble(input: AssembleInput): Kubelet {
     ...eviction.components,
     ...assembleNetwork(input),
     ...(node?.components ?? []),
-    ...assembleSources(input, { desired, observed, pleg }),
+    ...Object.values(sources).filter((source) => source !== undefined),
     ...(node === undefined ? [] : [node.source]),
   ];
   const wiring = {
     stores: [
       ...Object.values(stores),
+      ...liveConfig.stores,
+      ...(input.live === undefined ? [] : [input.live]),
       ...podCertificates.stores,
       allocations,
       conditions,

@@ -1,7 +1,7 @@
-// Rotation of container logs. Off if containerLogMaxSize is negative.
+// Rotation of container logs. Off if containerLogMaxSize is negative, unless the configuration can change.
 import type { CriRuntime } from '../api/cri/runtime.ts';
-import { Quantity } from '../api/quantity/quantity.ts';
-import { LogRotation } from '../logs/log-rotation.ts';
+import { cachedBy } from '../base/cached-by.ts';
+import { LogRotation, parseMaxBytes } from '../logs/log-rotation.ts';
 import type { AssembleInput } from './input.ts';
 import type { SharedStores } from './stores.ts';
 
@@ -11,11 +11,11 @@ interface LogRotationRooms {
 }
 
 export function assembleLogRotation(
-  { clock, config, edges, log }: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'log'>,
+  { clock, config, edges, live, log }: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'live' | 'log'>,
   { cri, stores: { observed } }: LogRotationRooms,
 ): LogRotation | undefined {
-  const maxBytes = Number(Quantity.parse(config.containerLogMaxSize).scaledValue(0));
-  if (maxBytes < 0) return undefined;
+  const maxBytes = cachedBy(() => [config.containerLogMaxSize], parseMaxBytes);
+  if (maxBytes() === Number.POSITIVE_INFINITY && live === undefined) return undefined;
   return new LogRotation({
     observed,
     cri,
@@ -23,10 +23,18 @@ export function assembleLogRotation(
     clock,
     log: log.with({ component: 'log-rotation' }),
     settings: {
-      maxBytes,
-      maxFiles: config.containerLogMaxFiles,
-      maxWorkers: config.containerLogMaxWorkers,
-      monitorIntervalMs: config.containerLogMonitorInterval.ms,
+      get maxBytes() {
+        return maxBytes();
+      },
+      get maxFiles() {
+        return config.containerLogMaxFiles;
+      },
+      get maxWorkers() {
+        return config.containerLogMaxWorkers;
+      },
+      get monitorIntervalMs() {
+        return config.containerLogMonitorInterval.ms;
+      },
       podLogsDir: config.podLogsDir,
     },
   });

@@ -42,6 +42,7 @@ interface NodeRooms {
 
 interface AssembledNode {
   readonly lease: NodeLease;
+  readonly status: NodeStatusLoop;
   /** Started first, so that they stop last: the lease, and the pusher of the last statuses. */
   readonly first: readonly Component[];
   /** Started after the ports are open. */
@@ -72,7 +73,9 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
   const lease = new NodeLease({
     api: leaseApi(client, nodeName),
     nodeName,
-    durationSeconds: config.nodeLeaseDurationSeconds,
+    get durationSeconds() {
+      return config.nodeLeaseDurationSeconds;
+    },
     own: ownNode,
     random,
     repeatedFailure,
@@ -110,8 +113,12 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
       kubeletVersion,
     }),
     timing: {
-      updateMs: config.nodeStatusUpdateFrequency.ms,
-      reportMs: config.nodeStatusReportFrequency.ms,
+      get updateMs() {
+        return config.nodeStatusUpdateFrequency.ms;
+      },
+      get reportMs() {
+        return config.nodeStatusReportFrequency.ms;
+      },
       random,
     },
     report: { events, attempting: () => metrics.attempting(), repeatedFailure },
@@ -144,6 +151,7 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
   });
   return {
     lease,
+    status,
     first: [lease, new NodeWatch({ follow, nodeName, own: ownNode }), pusher],
     components: [metrics.follow(ownNode), runtime, startingEvent(events), status, mirrors, versions],
     source,

@@ -89,7 +89,7 @@ export function assembleRuntime(
     },
     inputs: { images: timedImages(images, metrics.podStarts), objects, volumes, userNamespaces, exclusive },
     records: {
-      crashBackoff: new CrashBackoff(clock, crashLimits(config.crashLoopBackOff, gates)),
+      crashBackoff: new CrashBackoff(clock, crashLimits(config, gates)),
       refusedRemovals: new RefusedRemovals({ clock, log }),
       unfinishedHooks,
       resizes: gates.InPlacePodVerticalScaling

@@ -1,6 +1,5 @@
 // The sources of static pods: files and a URL.
 import { staticPodHashes } from '../api/pod/static-pod-hash/compute.ts';
-import type { Component } from '../base/component.ts';
 import type { ObservedPods } from '../pleg/observed-pods.ts';
 import type { Pleg } from '../pleg/pleg.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
@@ -17,13 +16,19 @@ interface SourcesRooms {
   readonly pleg: Pleg;
 }
 
+interface StaticPodSources {
+  /** Both undefined if the configuration names no such source. */
+  readonly files: FileSource | undefined;
+  readonly url: HttpSource | undefined;
+}
+
 /** Many times the pods of any node; other programs may put files into the directory. */
 const mostPodDirectories = 10_000;
 
 export function assembleSources(
   input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'nodeName'>,
   { desired, observed, pleg }: SourcesRooms,
-): readonly Component[] {
+): StaticPodSources {
   const { clock, config, edges, flags, gates, nodeName } = input;
   const { staticPodPath: path, staticPodURL: url, staticPodURLHeader: headers } = config;
   const log = input.log.with({ component: 'sources' });
@@ -42,12 +47,23 @@ export function assembleSources(
     clock,
     log,
   };
-  const fileCheckMs = config.fileCheckFrequency.ms;
-  const httpCheckMs = config.httpCheckFrequency.ms;
-  return [
-    ...(path === '' ? [] : [new FileSource({ ...shared, files: edges.manifests, path, fileCheckMs })]),
-    ...(url === ''
-      ? []
-      : [new HttpSource({ ...shared, get: edges.httpGet, endpoint: { url, headers }, httpCheckMs })]),
-  ];
+  const fromFiles = (): FileSource =>
+    new FileSource({
+      ...shared,
+      files: edges.manifests,
+      path,
+      get fileCheckMs() {
+        return config.fileCheckFrequency.ms;
+      },
+    });
+  const fromUrl = (): HttpSource =>
+    new HttpSource({
+      ...shared,
+      get: edges.httpGet,
+      endpoint: { url, headers },
+      get httpCheckMs() {
+        return config.httpCheckFrequency.ms;
+      },
+    });
+  return { files: path === '' ? undefined : fromFiles(), url: url === '' ? undefined : fromUrl() };
 }

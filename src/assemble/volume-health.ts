@@ -34,7 +34,9 @@ export function assembleVolumeHealth(
     health: store,
     csiNode: csi.storageHealth,
     metrics: metrics.storageHealth,
-    periodMs: config.volumeStatsAggPeriod.ms,
+    get periodMs() {
+      return config.volumeStatsAggPeriod.ms;
+    },
     random,
     clock,
     log: log.with({ component: 'volume-health' }),

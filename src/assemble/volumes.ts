@@ -48,8 +48,9 @@ import type { AssembleInput } from './input.ts';
 
 export interface VolumesInput {
   readonly rootDir: string;
+  /** Read whenever it is used. */
   readonly syncFrequencyMs: number;
-  /** How long a measurement of the usage of volumes stays valid. */
+  /** Read whenever it is used: how long a measurement of the usage of volumes stays valid. */
   readonly statsPeriodMs: number;
   readonly gates: Pick<
     FeatureGates,
@@ -97,8 +98,7 @@ export interface Volumes {
 }
 
 export function assembleVolumes(input: VolumesInput): Volumes {
-  const { certificates, clock, cri, events, lifecycles, log, metrics, objects, random, syncFrequencyMs } =
-    input;
+  const { certificates, clock, cri, events, lifecycles, log, metrics, objects, random } = input;
   const layout = { podsDir: `${input.rootDir}/pods`, pluginsDir: `${input.rootDir}/plugins` };
   const host = input.host(layout.podsDir);
   const mounts = new MountedVolumes();
@@ -121,10 +121,24 @@ export function assembleVolumes(input: VolumesInput): Volumes {
     releases,
     reject: input.reject,
     events,
-    updates: { syncFrequencyMs, random, changed: mergeChannels(objects.changed, certificates.changed) },
+    updates: {
+      get syncFrequencyMs() {
+        return input.syncFrequencyMs;
+      },
+      random,
+      changed: mergeChannels(objects.changed, certificates.changed),
+    },
     log,
   });
-  const stats = new VolumeStatsReader({ mounts, metrics, periodMs: input.statsPeriodMs, clock, log });
+  const stats = new VolumeStatsReader({
+    mounts,
+    metrics,
+    get periodMs() {
+      return input.statsPeriodMs;
+    },
+    clock,
+    log,
+  });
   const sources = {
     volumes: manager,
     volumesInUse: manager.inUse,

@@ -41,6 +41,8 @@ interface WorkersRoom {
   /** In the order in which they are started. */
   readonly components: readonly Component[];
   readonly containerReclaim: ContainerReclaim;
+  /** Syncs every pod now. */
+  readonly pokeAll: () => void;
 }
 
 export function assembleWorkers(
@@ -51,7 +53,6 @@ export function assembleWorkers(
   const { admission, allocated, events, exclusive, pleg, resizes, runtime, unfinishedHooks, volumes } = rooms;
   const { apiPods, kills, inSync, lifecycles, observed, probeResults: probes } = rooms.stores;
   const metrics = rooms.metrics.work;
-  const { allowedUnsafeSysctls } = config;
   const { appArmor = false, kernelRelease = '' } = machine;
   const declared = declaredFeatures(gates);
   const workers = new PodWorkers({
@@ -74,7 +75,7 @@ export function assembleWorkers(
         rejectPod(pod, {
           gates,
           declaredFeatures: declared,
-          allowedUnsafeSysctls,
+          allowedUnsafeSysctls: config.allowedUnsafeSysctls,
           appArmor,
           kernelRelease,
         }),
@@ -84,7 +85,11 @@ export function assembleWorkers(
     },
     resizes,
     report: { events, metrics, log: log.with({ component: 'workers' }) },
-    settings: { syncFrequencyMs: config.syncFrequency.ms },
+    settings: {
+      get syncFrequencyMs() {
+        return config.syncFrequency.ms;
+      },
+    },
     clock,
   });
   const housekeeping = new Housekeeping({
@@ -113,5 +118,9 @@ export function assembleWorkers(
     clock,
     log: log.with({ component: 'container-collector' }),
   });
-  return { components: [updates, workers, housekeeping, collector, trimmer], containerReclaim: collector };
+  return {
+    components: [updates, workers, housekeeping, collector, trimmer],
+    containerReclaim: collector,
+    pokeAll: () => workers.pokeAll(),
+  };
 }

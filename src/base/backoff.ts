@@ -3,6 +3,7 @@
 // Invariant: the first event sets initialMs, each further one `factor` times the last, up to maxMs; a key whose last event is
 // older than expireMs starts over.
 
+/** Read for each event, so that they may change. */
 interface BackoffOptions {
   readonly initialMs: number;
   readonly maxMs: number;
@@ -18,43 +19,38 @@ interface Entry {
 }
 
 export class Backoff<K> {
-  readonly #initialMs: number;
-  readonly #maxMs: number;
-  readonly #factor: number;
-  readonly #expireMs: number;
+  readonly #options: BackoffOptions;
   readonly #entries = new Map<K, Entry>();
 
   constructor(options: BackoffOptions) {
-    this.#initialMs = options.initialMs;
-    this.#maxMs = options.maxMs;
-    this.#factor = options.factor ?? 2;
-    this.#expireMs = options.expireMs ?? 2 * options.maxMs;
+    this.#options = options;
   }
 
   /** Records an event at eventMs and returns the new delay. */
   next(key: K, eventMs: number, nowMs: number): number {
+    const { factor = 2, initialMs, maxMs } = this.#options;
     const entry = this.#valid(key, eventMs);
-    const delayMs =
-      entry === undefined ? this.#initialMs : Math.min(entry.delayMs * this.#factor, this.#maxMs);
+    const delayMs = entry === undefined ? initialMs : Math.min(entry.delayMs * factor, maxMs);
     this.#entries.set(key, { delayMs, updatedMs: nowMs });
     return delayMs;
   }
 
   /** The current delay of the key, 0 without one. */
   delay(key: K): number {
-    return this.#entries.get(key)?.delayMs ?? 0;
+    const entry = this.#entries.get(key);
+    return entry === undefined ? 0 : this.#delayOf(entry);
   }
 
   /** Whether less than the delay has passed since the event, such as a container's exit. */
   isInBackoffSince(key: K, eventMs: number, nowMs: number): boolean {
     const entry = this.#valid(key, eventMs);
-    return entry !== undefined && nowMs - eventMs < entry.delayMs;
+    return entry !== undefined && nowMs - eventMs < this.#delayOf(entry);
   }
 
   /** Whether, at eventMs, less than the delay has passed since the last next(). For attempts without a timestamp of their own. */
   isInBackoffSinceUpdate(key: K, eventMs: number): boolean {
     const entry = this.#valid(key, eventMs);
-    return entry !== undefined && eventMs - entry.updatedMs < entry.delayMs;
+    return entry !== undefined && eventMs - entry.updatedMs < this.#delayOf(entry);
   }
 
   reset(key: K): void {
@@ -66,12 +62,19 @@ export class Backoff<K> {
     for (const [key, entry] of this.#entries) if (this.#expired(entry, nowMs)) this.#entries.delete(key);
   }
 
+  /** A maximum that was lowered since shortens the delay. */
+  #delayOf({ delayMs }: Entry): number {
+    const { initialMs, maxMs } = this.#options;
+    return Math.min(delayMs, Math.max(initialMs, maxMs));
+  }
+
   #valid(key: K, eventMs: number): Entry | undefined {
     const entry = this.#entries.get(key);
     return entry === undefined || this.#expired(entry, eventMs) ? undefined : entry;
   }
 
   #expired(entry: Entry, atMs: number): boolean {
-    return atMs - entry.updatedMs > this.#expireMs;
+    const { expireMs, maxMs } = this.#options;
+    return atMs - entry.updatedMs > (expireMs ?? 2 * maxMs);
   }
 }

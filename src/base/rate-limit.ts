@@ -3,6 +3,7 @@
 // served first come, first served, and tryTake() does not overtake waiting callers.
 import type { Clock, Timer } from './clock.ts';
 
+/** Read for each token, so that both may change. */
 interface TokenBucketOptions {
   readonly clock: Clock;
   /** 0 or less: unlimited. */
@@ -14,9 +15,7 @@ interface TokenBucketOptions {
 const oneToken = 1 - 1e-9;
 
 export class TokenBucket {
-  readonly #clock: Clock;
-  readonly #tokensPerMs: number;
-  readonly #burst: number;
+  readonly #options: TokenBucketOptions;
   /** In order of arrival. */
   readonly #waiters = new Set<() => void>();
   #tokens: number;
@@ -24,10 +23,7 @@ export class TokenBucket {
   #timer: Timer | undefined;
 
   constructor(options: TokenBucketOptions) {
-    this.#clock = options.clock;
-    this.#tokensPerMs = options.qps / 1000;
-    // differs from upstream: a burst below one counts as one; upstream would never grant a token.
-    this.#burst = Math.max(1, options.burst);
+    this.#options = options;
     this.#tokens = this.#burst;
     this.#filledMs = options.clock.monotonic();
   }
@@ -60,14 +56,21 @@ export class TokenBucket {
   }
 
   get #unlimited(): boolean {
-    return !(this.#tokensPerMs > 0);
+    return !(this.#options.qps > 0);
+  }
+
+  // differs from upstream: a burst below one counts as one; upstream would never grant a token.
+  get #burst(): number {
+    return Math.max(1, this.#options.burst);
   }
 
   #takeToken(): boolean {
-    const nowMs = this.#clock.monotonic();
+    if (this.#unlimited) return true;
+    const { clock, qps } = this.#options;
+    const nowMs = clock.monotonic();
     // Timers fire late by a fraction of a token. Discarding that fraction each time would lower the rate for waiting callers.
     const full = this.#waiters.size > 0 ? this.#burst + 1 : this.#burst;
-    this.#tokens = Math.min(full, this.#tokens + (nowMs - this.#filledMs) * this.#tokensPerMs);
+    this.#tokens = Math.min(full, this.#tokens + ((nowMs - this.#filledMs) * qps) / 1000);
     this.#filledMs = nowMs;
     if (this.#tokens < oneToken) return false;
     this.#tokens -= 1;
@@ -82,8 +85,9 @@ export class TokenBucket {
       grant();
     }
     if (this.#waiters.size === 0 || this.#timer !== undefined) return;
-    const waitMs = Math.max(0, Math.ceil((1 - this.#tokens) / this.#tokensPerMs));
-    this.#timer = this.#clock.setTimer(waitMs, () => {
+    const { clock, qps } = this.#options;
+    const waitMs = Math.max(0, Math.ceil(((1 - this.#tokens) * 1000) / qps));
+    this.#timer = clock.setTimer(waitMs, () => {
       this.#timer = undefined;
       this.#serve();
     });

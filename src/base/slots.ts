@@ -5,6 +5,7 @@ import type { Clock } from './clock.ts';
 
 interface SlotsOptions {
   readonly clock: Clock;
+  /** Read whenever a slot is granted, so that it may change; then call countChanged(). */
   readonly count: number;
   /** Infinity: a holder counts until it releases its slot. */
   readonly leaseMs: number;
@@ -36,7 +37,7 @@ export class Slots {
   /** Rejects with signal.reason if aborted before a slot is granted; a later abort has no effect. */
   acquire(priority: number, signal?: AbortSignal): Promise<Slot> {
     if (signal?.aborted) return Promise.reject(signal.reason);
-    if (this.#held < this.#options.count) return Promise.resolve(this.#hold());
+    if (this.#waiters.length === 0 && this.#held < this.#options.count) return Promise.resolve(this.#hold());
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
@@ -54,6 +55,11 @@ export class Slots {
     });
   }
 
+  /** More waiters may hold a slot now. Fewer take effect as the holders release theirs. */
+  countChanged(): void {
+    while (this.#held < this.#options.count && this.#waiters.length > 0) this.#waiters.shift()?.grant();
+  }
+
   #insert(waiter: Waiter): void {
     const after = this.#waiters.findLastIndex((each) => each.priority <= waiter.priority);
     this.#waiters.splice(after + 1, 0, waiter);
@@ -67,7 +73,7 @@ export class Slots {
       counts = false;
       lease.cancel();
       this.#held--;
-      if (this.#held < this.#options.count) this.#waiters.shift()?.grant();
+      this.countChanged();
     };
     const lease = this.#options.clock.setTimer(this.#options.leaseMs, release);
     return {

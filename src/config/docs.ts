@@ -8,7 +8,7 @@ import { Duration } from './duration.ts';
 import { describeEffect } from './effect.ts';
 import { type GateName, type GateSpec, gateTable } from './gates/table.ts';
 import { pathText } from './load/document.ts';
-import type { Field, Kind, Schema } from './schema.ts';
+import type { Applies, Field, Kind, Schema } from './schema.ts';
 import { credentialProviderConfig } from './table/credential-providers.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';
 import { insecureCipherSuites, preferredCipherSuites } from './tls-names.ts';
@@ -75,10 +75,16 @@ Differences from upstream:
 - Thresholds, reserved resources, policies, cipher suites and the like are part of the validation. Upstream checks them
   one at a time, when it builds the component that uses them.
 
+"A change applies" is what [live configuration](live-configuration.md) does with a changed field while the kubelet runs:
+\`now\` in the running kubelet, \`new pods\` in pods that start later, \`restart\` when the kubelet is restarted. Without that
+feature every change waits for the restart, and so does a change of the gate that a field needs.
+
 The format of durations is \`1h30m\`, \`10s\`, \`100ms\`; that of quantities \`10Mi\`, \`500m\`. /configz shows the effective
 configuration of a running kubelet.
 
-${table(kubeletConfiguration, [])}
+| field | type | default | flag | a change applies | description |
+| --- | --- | --- | --- | --- | --- |
+${table(kubeletConfiguration, [], 'restart')}
 # Cipher suites
 
 Of \`tlsCipherSuites\`: ${codeList(preferredCipherSuites)}.
@@ -90,6 +96,8 @@ Accepted with a warning because they are weak: ${codeList(insecureCipherSuites)}
 \`--image-credential-provider-config\` is a file of \`kubelet.config.k8s.io/v1\`, or a directory of \`.json\`, \`.yaml\` and
 \`.yml\` files, which are read in lexical order.
 
+| field | type | default | flag | description |
+| --- | --- | --- | --- | --- |
 ${table(credentialProviderConfig, [])}`;
 }
 
@@ -97,22 +105,33 @@ function codeList(words: readonly string[]): string {
   return words.map((word) => `\`${word}\``).join(', ');
 }
 
-function table(schema: Schema, path: readonly string[]): string {
-  const head =
-    path.length === 0
-      ? '| field | type | default | flag | description |\n| --- | --- | --- | --- | --- |\n'
-      : '';
-  return `${head}${Object.entries(schema)
-    .map(([name, field]) => rows(field, [...path, field.kind === 'objects' ? `${name}[]` : name]))
-    .join('')}`;
+/** The rows of a table; with a column for when a change applies if `applies` is given, the class that rows inherit. */
+function table(schema: Schema, path: readonly string[], applies?: Applies): string {
+  return Object.entries(schema)
+    .map(([name, field]) => rows(field, [...path, field.kind === 'objects' ? `${name}[]` : name], applies))
+    .join('');
 }
 
-function rows(field: Field<unknown>, path: readonly string[]): string {
+function rows(field: Field<unknown>, path: readonly string[], inherited?: Applies): string {
   const name = path.join('.');
   const flag = field.flag === undefined ? '' : `\`--${field.flag.name}\``;
-  const cells = [`\`${name}\``, kindNames[field.kind], defaultCell(field), flag, description(field)];
-  return `| ${cells.join(' | ')} |\n${field.fields === undefined ? '' : table(field.fields, path)}`;
+  const applies = inherited && (field.applies ?? inherited);
+  const cells = [
+    `\`${name}\``,
+    kindNames[field.kind],
+    defaultCell(field),
+    flag,
+    ...(applies === undefined ? [] : [field.kind === 'object' ? '' : applyNames[applies]]),
+    description(field),
+  ];
+  return `| ${cells.join(' | ')} |\n${field.fields === undefined ? '' : table(field.fields, path, applies)}`;
 }
+
+const applyNames: Readonly<Record<Applies, string>> = {
+  now: 'now',
+  'new-pods': 'new pods',
+  restart: 'restart',
+};
 
 function defaultCell(field: Field<unknown>): string {
   if (field.kind === 'object' && !field.optional) return '';

@@ -18,7 +18,7 @@ const lines = (text: string): readonly string[] => text.trim().split('\n');
 describe('flags', () => {
   const shared = allFlags.filter(({ spec }) => spec.own !== true);
 
-  test('only eleven are not upstream’s', () => {
+  test('only thirteen are not upstream’s', () => {
     expect(allFlags.filter((entry) => !shared.includes(entry)).map(({ name }) => name)).toEqual([
       'allow-get-streams',
       'auto-reserve',
@@ -29,6 +29,8 @@ describe('flags', () => {
       'history-log-lines',
       'history-max-size',
       'image-gc-keep',
+      'live-config',
+      'live-config-watch-period',
       'ready-requires-csi-drivers',
       'ready-requires-device-plugins',
     ]);

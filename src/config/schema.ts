@@ -61,6 +61,9 @@ export interface FlagSpec {
   readonly own?: true;
 }
 
+/** When a changed value takes effect: in the running kubelet, in pods that are started later, or after a restart of the kubelet. */
+export type Applies = 'now' | 'new-pods' | 'restart';
+
 export interface Field<T> {
   readonly kind: Kind;
   readonly doc: string;
@@ -82,6 +85,8 @@ export interface Field<T> {
   readonly gate?: GateName;
   /** The gate that must be enabled for the field to take effect; it may be set regardless. */
   readonly actsWith?: GateName;
+  /** Without it, that of the enclosing object; 'restart' if no row has one. */
+  readonly applies?: Applies;
   readonly min?: number;
   readonly max?: number;
   readonly minDuration?: Duration;
@@ -112,6 +117,7 @@ interface Common<T> {
   readonly defaultNote?: string;
   readonly gate?: GateName;
   readonly actsWith?: GateName;
+  readonly applies?: Applies;
   readonly effect?: Effect;
 }
 
@@ -266,7 +272,7 @@ export function isDefaultValue(field: Field<unknown>, value: unknown): boolean {
   );
 }
 
-function isSame(a: unknown, b: unknown): boolean {
+export function isSame(a: unknown, b: unknown): boolean {
   if (a instanceof Duration && b instanceof Duration) return a.ns === b.ns;
   return isDeepStrictEqual(a, b);
 }

@@ -11,7 +11,9 @@ import { Supervisor } from '../base/supervisor.ts';
 import { loadCommandLine, type RunOutcome } from '../config/command-line/load-command-line.ts';
 import { maskedConfiguration } from '../config/configz.ts';
 import type { ConfigurationFiles } from '../config/load/read-files.ts';
+import type { HostFacts } from '../config/validation/context.ts';
 import { findHierarchies, type Hierarchies } from '../edge/cgroup/hierarchies.ts';
+import { ConfigurationDirectory } from '../edge/files/configuration-files.ts';
 import { hasTlsGroup } from '../edge/http/tls-groups.ts';
 import { readMachine } from '../edge/machine/machine.ts';
 import { readMachineCapacity } from '../edge/machine/machine-capacity.ts';
@@ -25,6 +27,7 @@ import { runStartup } from '../startup/run-startup.ts';
 import { startupSteps } from '../startup/startup-steps.ts';
 import { SystemdReady } from '../startup/systemd-ready.ts';
 import { checkSyncLoop, Watchdog } from '../startup/watchdog.ts';
+import { type LiveCommandRun, type LiveRun, liveConfigFlags, runLiveCommand } from './live-command.ts';
 import { logOutput } from './log-output.ts';
 import { startupHost, startupSettings } from './startup-host.ts';
 
@@ -39,29 +42,47 @@ interface Run {
   readonly verbosity: Verbosity;
   readonly stop: AbortController;
   readonly entryUrl: string;
+  /** With --live-config: what follows this kubelet. */
+  readonly live?: LiveRun;
 }
 
-/**
- * Returns the exit code. Signals abort `stop`; so does the kubelet itself when it has nothing left to do. `entryUrl` is the URL
- * of the entry file; the entry files of threads lie beside it.
- */
+interface ProcessInput {
+  /** The URL of the entry file; the entry files of threads lie beside it. */
+  readonly entryUrl: string;
+  readonly onHangup: (listener: () => void) => void;
+}
+
+/** Returns the exit code. Signals abort `stop`; so does the kubelet itself when it has nothing left to do. */
 export async function runCommand(
   argv: readonly string[],
   stop: AbortController,
-  entryUrl: string,
+  { entryUrl, onHangup }: ProcessInput,
 ): Promise<number> {
-  const outcome = await loadCommandLine({
-    argv,
-    files: configurationFiles(),
-    host: async () => ({ cgroupVersion: (await readMachine()).cgroupVersion, hasTlsGroup }),
+  const host = async (): Promise<HostFacts> => ({
+    cgroupVersion: (await readMachine()).cgroupVersion,
+    hasTlsGroup,
   });
+  const flags = liveConfigFlags(argv);
+  if (flags !== undefined) {
+    const verbosity = new Verbosity(0);
+    const write = logOutput();
+    const loggerOf = (format: string): Logger => createLogger(format, verbosity, write);
+    const run: LiveCommandRun = (outcome, log, live, life) => {
+      verbosity.set(outcome.config.logging.verbosity);
+      logSettings(outcome, log);
+      return runKubelet({ outcome, log, verbosity, stop: life, entryUrl, ...(live && { live }) });
+    };
+    const files = new ConfigurationDirectory(process.cwd(), clock);
+    return await runLiveCommand({ argv, flags, files, host, run, loggerOf, onHangup, clock, random }, stop);
+  }
+  const outcome = await loadCommandLine({ argv, files: configurationFiles(), host });
   if (outcome.kind !== 'run') {
     const stream = outcome.kind === 'print' ? process.stdout : process.stderr;
     stream.write(outcome.text);
     return outcome.exitCode;
   }
   const verbosity = new Verbosity(outcome.config.logging.verbosity);
-  const log = createLogger(outcome.config.logging.format, verbosity);
+  const log = createLogger(outcome.config.logging.format, verbosity, logOutput());
   logSettings(outcome, log);
   try {
     const exitCode = await runKubelet({ outcome, log, verbosity, stop, entryUrl });
@@ -84,7 +105,7 @@ function logSettings(outcome: RunOutcome, log: Logger): void {
 }
 
 async function runKubelet(run: Run): Promise<number> {
-  const { entryUrl, log, outcome, stop, verbosity } = run;
+  const { entryUrl, live, log, outcome, stop, verbosity } = run;
   const { args, config, credentialProviders, flags, gates } = outcome;
   const machine = await readMachine();
   const hierarchies = await findHierarchiesIfAny(log);
@@ -98,9 +119,12 @@ async function runKubelet(run: Run): Promise<number> {
   const started = await runStartup(steps, { log, clock, signal: stop.signal });
   if (started.kind === 'stopped') return 0;
   const { cgroupDriver, cluster, nodeIps, nodeName, runtimeReportsConfig, watchdogIntervalMs } = started;
+  const inForce = live?.kubelet.begin({ ...config, cgroupDriver });
   const kubelet = assemble({
     args,
-    config: { ...config, cgroupDriver },
+    config: inForce?.view ?? { ...config, cgroupDriver },
+    live: inForce,
+    configStatus: live?.status,
     flags,
     gates,
     credentialProviders,
@@ -117,6 +141,7 @@ async function runKubelet(run: Run): Promise<number> {
     log,
     verbosity,
   });
+  live?.kubelet.assembled(kubelet);
   try {
     return await supervise(run, kubelet, watchdogIntervalMs);
   } finally {
@@ -127,7 +152,7 @@ async function runKubelet(run: Run): Promise<number> {
 
 /** Runs the components until `stop` is aborted. The watchdog is the first to start and the last to stop. */
 async function supervise(
-  { log, outcome, stop }: Run,
+  { live, log, outcome, stop }: Run,
   kubelet: Kubelet,
   watchdogIntervalMs: number | undefined,
 ): Promise<number> {
@@ -149,7 +174,8 @@ async function supervise(
   const runOnce = outcome.config.runOnce
     ? new RunOnce({ desired, statuses, stop: stopWhenDone, clock, log })
     : undefined;
-  const components = [watchdog, ...kubelet.components, runOnce, new SystemdReady({ notify, log })];
+  const ready = new SystemdReady({ notify, log, ...(live && { stopState: live.stopState }) });
+  const components = [watchdog, ...kubelet.components, runOnce, live?.started, ready];
   const supervisor = new Supervisor({
     components: components.filter((component) => component !== undefined),
     clock,
@@ -183,9 +209,9 @@ function configurationFiles(): ConfigurationFiles {
   };
 }
 
-function createLogger(format: string, verbosity: Verbosity): Logger {
+function createLogger(format: string, verbosity: Verbosity, write: (line: string) => void): Logger {
   const options = {
-    write: logOutput(),
+    write,
     clock,
     verbosity,
     pid: process.pid,

@@ -15,7 +15,11 @@ try {
   const { runCommand } = await import('./command.ts');
   // Node.js may have handled a signal from before the handler was installed only now.
   closeInspector();
-  const code = await runCommand(process.argv.slice(2), stop, import.meta.url);
+  const code = await runCommand(process.argv.slice(2), stop, {
+    entryUrl: import.meta.url,
+    // Without a listener SIGHUP ends the process.
+    onHangup: (listener) => void process.on('SIGHUP', listener),
+  });
   process.exitCode = code;
   // The event loop should be empty by now; a leaked handle must not keep a stopped kubelet alive.
   setTimeout(() => process.exit(code), 1_000).unref();

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import { loadClientIdentity } from '../certs/client-identity.ts';
 import type { RunOutcome } from '../config/command-line/load-command-line.ts';
-import { apiServerLimits } from '../edge/apiserver/api-limits.ts';
+import { apiServerLimits, type LimitSettings } from '../edge/apiserver/api-limits.ts';
 import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 import { type ApiServer, openApiServer, userAgentOf } from '../edge/apiserver/open-api-server.ts';
 import { certificateMaker } from '../edge/certs/certificate-host.ts';
@@ -22,16 +22,25 @@ interface OpenClusterInput extends Pick<RunOutcome, 'config' | 'flags' | 'gates'
 export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster> {
   const { clock, config, flags, gates, log, nodeName, random, version } = input;
   const { bootstrapKubeconfig, certDir, kubeconfig } = flags;
-  const open = (access: ClusterAccess, observer?: ApiClientObserver): ApiServer =>
-    openApiServer({
+  const open = (
+    access: ClusterAccess,
+    observer?: ApiClientObserver,
+    settings: LimitSettings = config,
+  ): ApiServer => {
+    const rates = apiServerLimits(settings);
+    return openApiServer({
       access,
       clock,
       log: log.with({ component: 'apiserver' }),
       userAgent: userAgentOf(version, ''),
       gates,
-      ...apiServerLimits(config),
+      limits: rates.limits,
+      get heartbeatTimeoutMs() {
+        return rates.heartbeatTimeoutMs;
+      },
       ...(observer === undefined ? {} : { observer }),
     });
+  };
   const identity = await loadClientIdentity({
     settings: { nodeName, kubeconfig, bootstrapKubeconfig, certDir, rotate: config.rotateCertificates },
     files: identityFiles(clock),
@@ -41,8 +50,8 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
     random,
     log: log.with({ component: 'certs' }),
   });
-  return (observer, metrics) => {
-    const server = open(identity.access, observer);
+  return (observer, metrics, inForce) => {
+    const server = open(identity.access, observer, inForce);
     identity.connect(server);
     return {
       ...server,

@@ -22,7 +22,7 @@ interface EventRecorderDeps {
   readonly nodeName: string;
   /** The UID of the Node object; undefined while it is unknown. */
   readonly nodeUid: () => string | undefined;
-  /** Events per second, and in one burst. A qps of 0 means unlimited. */
+  /** Events per second, and in one burst; read for each event. A qps of 0 means unlimited. */
   readonly rate: { readonly qps: number; readonly burst: number };
   readonly clock: Clock;
   readonly log: Logger;
@@ -47,7 +47,15 @@ export class EventRecorder implements EventSink, ObjectEvents, Component {
     const { post, clock, log, rate, random } = deps;
     this.#correlator = new Correlator(clock);
     if (post === undefined) return;
-    const bucket = new TokenBucket({ clock, qps: rate.qps, burst: rate.burst });
+    const bucket = new TokenBucket({
+      clock,
+      get qps() {
+        return rate.qps;
+      },
+      get burst() {
+        return rate.burst;
+      },
+    });
     this.#sender = new EventSender({ post, bucket, clock, log, random });
   }
 

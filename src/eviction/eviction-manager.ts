@@ -5,6 +5,7 @@
 import type { Pod } from '../api/k8s/types.ts';
 import type { NodeLoadSource } from '../api/ports/node-usage.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import { cachedBy } from '../base/cached-by.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Component, on } from '../base/component.ts';
@@ -61,7 +62,8 @@ export class EvictionManager implements Component {
   readonly #limits: StorageLimitCheck;
   readonly #queue: KeyedQueue<'pass' | 'sample'>;
   #tracker: TrackerState = emptyTracker;
-  #thresholds: readonly Threshold[];
+  /** With those of containerfs, once the layout is known. */
+  readonly #withContainerFs: () => readonly Threshold[];
   /** Undefined until every file system has been measured once; then it stays. */
   #layout: DiskLayout | undefined;
   #lastPass: PassFigures | undefined;
@@ -73,7 +75,11 @@ export class EvictionManager implements Component {
   constructor(deps: EvictionDeps) {
     this.#deps = deps;
     this.#limits = new StorageLimitCheck(deps);
-    this.#thresholds = deps.settings.thresholds;
+    this.#withContainerFs = cachedBy(
+      () => [deps.settings.thresholds, this.#layout],
+      (thresholds, layout) =>
+        layout === undefined ? thresholds : withContainerFs(thresholds, layout).thresholds,
+    );
     const { memoryShortage, runtimeAnswered } = deps.wakeUps;
     this.#queue = new KeyedQueue<'pass' | 'sample'>({
       clock: deps.clock,
@@ -90,11 +96,19 @@ export class EvictionManager implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const { settings } = this.#deps;
-    if (settings.thresholds.length === 0 && !settings.storageLimits) return { stopped: untilAborted(signal) };
     this.#queue.start();
+    if (settings.thresholds.length > 0 || settings.storageLimits) this.settingsChanged();
+    return { stopped: this.#stopAfter(signal) };
+  }
+
+  /** Starts a pass with the settings as they are now. */
+  settingsChanged(): void {
     this.#queue.add('pass');
     this.#queue.add('sample');
-    return { stopped: this.#stopAfter(signal) };
+  }
+
+  get #thresholds(): readonly Threshold[] {
+    return this.#withContainerFs();
   }
 
   /** Reads memory as often as its distance to the thresholds requires, and starts a pass when one is crossed. */
@@ -177,9 +191,8 @@ export class EvictionManager implements Component {
     if (this.#layout === undefined) {
       const layout = computeLayout(signals, settings.separateDiskGc);
       if (layout !== undefined) {
-        const { replaced, thresholds } = withContainerFs(settings.thresholds, layout);
+        const { replaced } = withContainerFs(settings.thresholds, layout);
         this.#layout = layout;
-        this.#thresholds = thresholds;
         report.layout(layout, replaced);
       }
     }

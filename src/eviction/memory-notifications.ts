@@ -25,6 +25,7 @@ interface NotificationsDeps {
     readonly onEnd: (err: unknown) => void;
   }) => Promise<MemoryWatch>;
   readonly load: Pick<NodeLoadSource, 'memory'>;
+  /** Read again after thresholdsChanged(). */
   readonly thresholds: readonly Threshold[];
   /** The cgroup of all pods; undefined if pods have no cgroups of their own. */
   readonly podsCgroup: string | undefined;
@@ -56,9 +57,23 @@ export class MemoryNotifications implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#queue.start();
+    this.thresholdsChanged();
+    return { stopped: this.#stopAfter(signal) };
+  }
+
+  /** Watches the thresholds as they are now, and those that are gone no longer. */
+  thresholdsChanged(): void {
+    for (const [threshold, watch] of this.#watches) {
+      if (this.#isWanted(threshold)) continue;
+      this.#watches.delete(threshold);
+      watch.close();
+    }
     for (const threshold of this.#deps.thresholds)
       if (this.#cgroupOf(threshold) !== undefined) this.#queue.add(threshold);
-    return { stopped: this.#stopAfter(signal) };
+  }
+
+  #isWanted(threshold: Threshold): boolean {
+    return this.#deps.thresholds.includes(threshold);
   }
 
   #cgroupOf({ signal }: Threshold): string | undefined {
@@ -69,6 +84,7 @@ export class MemoryNotifications implements Component {
   /** The usage behind a threshold moves with the page cache, so it is set again with fresh figures. */
   async #arm(threshold: Threshold): Promise<void> {
     const { load, watch } = this.#deps;
+    if (!this.#isWanted(threshold)) return;
     this.#queue.addAfter(threshold, refreshMs);
     const { memory, podMemory } = load.memory();
     const room = threshold.signal === 'memory.available' ? memory : podMemory;
@@ -86,6 +102,10 @@ export class MemoryNotifications implements Component {
       onSignal: () => this.shortage.push(),
       onEnd: () => this.#watches.delete(threshold),
     });
+    if (!this.#isWanted(threshold)) {
+      created.close();
+      return;
+    }
     this.#watches.set(threshold, created);
     this.#failing.delete(threshold);
   }

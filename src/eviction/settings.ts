@@ -1,4 +1,7 @@
-// The settings of eviction, from the configuration. Pure.
+// The settings of eviction, read from the configuration whenever they are used, so that they may change. Pure.
+// Invariant: a threshold that a change of the configuration does not touch keeps its identity.
+import { isDeepStrictEqual } from 'node:util';
+import { cachedBy } from '../base/cached-by.ts';
 import { parseThresholds, type Threshold } from './decide/thresholds.ts';
 
 export interface EvictionSettings {
@@ -42,16 +45,46 @@ export function evictionSettings(
   flags: EvictionFlags,
   gates: EvictionGates,
 ): EvictionSettings {
+  const thresholds = configuredThresholds(config, flags);
   return {
-    thresholds: parseThresholds({
-      ...config,
-      ignoreAllocatable: flags.experimentalAllocatableIgnoreEviction,
-    }),
-    transitionMs: config.evictionPressureTransitionPeriod.ms,
-    maxPodGraceSeconds: config.evictionMaxPodGracePeriod,
+    get thresholds() {
+      return thresholds();
+    },
+    get transitionMs() {
+      return config.evictionPressureTransitionPeriod.ms;
+    },
+    get maxPodGraceSeconds() {
+      return config.evictionMaxPodGracePeriod;
+    },
     memorySource: flags.evictionMemorySource === 'MemAvailable' ? 'MemAvailable' : 'WorkingSet',
     storageLimits: config.localStorageCapacityIsolation,
     separateDiskGc: gates.KubeletSeparateDiskGC,
     skipPodLevelResources: !gates.PodLevelResources,
   };
+}
+
+function configuredThresholds(config: EvictionConfig, flags: EvictionFlags): () => readonly Threshold[] {
+  const ignoreAllocatable = flags.experimentalAllocatableIgnoreEviction;
+  let known: readonly Threshold[] = [];
+  return cachedBy(
+    () => [
+      config.evictionHard,
+      config.evictionSoft,
+      config.evictionSoftGracePeriod,
+      config.evictionMinimumReclaim,
+      config.enforceNodeAllocatable,
+    ],
+    (evictionHard, evictionSoft, evictionSoftGracePeriod, evictionMinimumReclaim, enforceNodeAllocatable) => {
+      const parsed = parseThresholds({
+        evictionHard,
+        evictionSoft,
+        evictionSoftGracePeriod,
+        evictionMinimumReclaim,
+        enforceNodeAllocatable,
+        ignoreAllocatable,
+      });
+      known = parsed.map((each) => known.find((old) => isDeepStrictEqual(old, each)) ?? each);
+      return known;
+    },
+  );
 }

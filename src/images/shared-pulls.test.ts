@@ -13,7 +13,7 @@ function scene(): { readonly clock: FakeClock; readonly pulls: SharedPulls; coun
     imageStatus: async () => ({ image: undefined, info: {} }),
   };
   const limits = { parallelPulls: 1, pullQps: 0, pullBurst: 1 };
-  const it = { clock, pulls: new SharedPulls({ images, clock, log: silentLogger, ...limits }), count: 0 };
+  const it = { clock, pulls: new SharedPulls({ images, clock, log: silentLogger, limits }), count: 0 };
   return it;
 }
 const request: PullRequest = {

@@ -15,6 +15,7 @@ import { Slots } from '../base/slots.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { joinedFailure } from './pull-error.ts';
 
+/** Read for each pull, so that they may change. */
 interface PullLimits {
   /** How many pulls may run at once. */
   readonly parallelPulls: number;
@@ -23,24 +24,30 @@ interface PullLimits {
   readonly pullBurst: number;
 }
 
-interface SharedPullsDeps extends PullLimits {
+interface SharedPullsDeps {
+  readonly limits: PullLimits;
   readonly images: Pick<CriImages, 'imageStatus' | 'pullImage'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The limits that KubeletConfiguration sets. */
+/** The limits that KubeletConfiguration sets, read from it each time. */
 export function pullLimits(config: {
   readonly serializeImagePulls: boolean;
   readonly maxParallelImagePulls?: number | undefined;
   readonly registryPullQPS: number;
   readonly registryBurst: number;
 }): PullLimits {
-  const maxPulls = config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
   return {
-    parallelPulls: config.serializeImagePulls ? 1 : maxPulls,
-    pullQps: config.registryPullQPS,
-    pullBurst: config.registryBurst,
+    get parallelPulls() {
+      return config.serializeImagePulls ? 1 : (config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER);
+    },
+    get pullQps() {
+      return config.registryPullQPS;
+    },
+    get pullBurst() {
+      return config.registryBurst;
+    },
   };
 }
 
@@ -85,9 +92,28 @@ export class SharedPulls {
 
   constructor(deps: SharedPullsDeps) {
     this.#deps = deps;
-    const { clock, parallelPulls: count, pullBurst: burst, pullQps: qps } = deps;
-    this.#slots = new Slots({ clock, count, leaseMs: pullLeaseMs });
-    this.#limit = new TokenBucket({ clock, qps, burst });
+    const { clock, limits } = deps;
+    this.#slots = new Slots({
+      clock,
+      get count() {
+        return limits.parallelPulls;
+      },
+      leaseMs: pullLeaseMs,
+    });
+    this.#limit = new TokenBucket({
+      clock,
+      get qps() {
+        return limits.pullQps;
+      },
+      get burst() {
+        return limits.pullBurst;
+      },
+    });
+  }
+
+  /** Pulls that wait for a slot may start now. */
+  limitsChanged(): void {
+    this.#slots.countChanged();
   }
 
   /** `sinceMs`: when the image was found missing. A pull that completed after that is reused. */

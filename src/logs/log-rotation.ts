@@ -7,6 +7,7 @@
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { ObservedContainer, ObservedPod } from '../api/pod/observed.ts';
 import type { ContainerId, PodUid } from '../api/pod/pod-ref.ts';
+import { Quantity } from '../api/quantity/quantity.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
@@ -31,6 +32,7 @@ interface LogRotationDeps {
   readonly host: RotationHost;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Read whenever they are used; after a change call settingsChanged(). */
   readonly settings: {
     /** The size at which a log is rotated. */
     readonly maxBytes: number;
@@ -70,25 +72,41 @@ export class LogRotation implements Component {
       settings,
       onRemoveFailed: (log, file, err) => this.#warn(log, 'Failed to remove rotated log', { file, err }),
     };
-    this.#workers = new Slots({ clock, count: settings.maxWorkers, leaseMs: workerLeaseMs });
+    this.#workers = new Slots({
+      clock,
+      get count() {
+        return settings.maxWorkers;
+      },
+      leaseMs: workerLeaseMs,
+    });
     this.#sampler = new LogSampler({
       clock,
-      maxBytes: maxBytes(settings),
-      monitorIntervalMs: settings.monitorIntervalMs,
+      get maxBytes() {
+        return maxBytes(settings);
+      },
+      get monitorIntervalMs() {
+        return settings.monitorIntervalMs;
+      },
       logs: () => this.#logs.values(),
       onDue: ({ container }) => this.#checks.add(container.id),
     });
     this.#checks = new KeyedQueue({
       clock,
       parallel: Number.POSITIVE_INFINITY,
-      backoff: { initialMs: 500, maxMs: settings.monitorIntervalMs },
+      get backoff() {
+        return { initialMs: 500, maxMs: settings.monitorIntervalMs };
+      },
       run: (id) => this.#onLog(id, (log) => this.#check(log)),
       onError: (id, err) => this.#onFailure(id, 'Failed to rotate container log', err),
     });
     this.#tidying = new KeyedQueue({
       clock,
-      parallel: settings.maxWorkers,
-      backoff: { initialMs: settings.monitorIntervalMs, maxMs: 30 * settings.monitorIntervalMs },
+      get parallel() {
+        return settings.maxWorkers;
+      },
+      get backoff() {
+        return { initialMs: settings.monitorIntervalMs, maxMs: 30 * settings.monitorIntervalMs };
+      },
       run: (id) => this.#onLog(id, (log) => this.#tidy(log)),
       onError: (id, err) => this.#onFailure(id, 'Failed to compress rotated log', err),
     });
@@ -107,6 +125,17 @@ export class LogRotation implements Component {
     this.#sampler.start();
     this.#tidying.start();
     return { stopped: this.#untilStopped(signal) };
+  }
+
+  /** Checks every log against the new limits. The number of files applies when a log is rotated next. */
+  settingsChanged(): void {
+    if (!this.#isStarted) return;
+    this.#workers.countChanged();
+    this.#sampler.restart();
+  }
+
+  get #isStarted(): boolean {
+    return this.#startedAtMs > 0 && !this.#signal.aborted;
   }
 
   /** Resolves once nothing changes the files of this log any more, so that they can be removed. */
@@ -241,6 +270,12 @@ export class LogRotation implements Component {
     log.hasFailed = true;
     this.#deps.log.warn(message, { ...fieldsOf(log), ...fields });
   }
+}
+
+/** The value of containerLogMaxSize in bytes; Infinity if it is negative, which disables rotation. */
+export function parseMaxBytes(text: string): number {
+  const bytes = Number(Quantity.parse(text).scaledValue(0));
+  return bytes < 0 ? Number.POSITIVE_INFINITY : bytes;
 }
 
 /** A log is rotated only if it has content. */

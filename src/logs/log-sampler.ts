@@ -11,6 +11,7 @@ const gridMs = 50;
 
 interface LogSamplerOptions {
   readonly clock: Clock;
+  /** Infinity: no log becomes full. */
   readonly maxBytes: number;
   readonly monitorIntervalMs: number;
   readonly logs: () => Iterable<TrackedLog>;
@@ -36,6 +37,13 @@ export class LogSampler {
     });
   }
 
+  /** The limit or the interval has changed. */
+  restart(): void {
+    this.#monitor?.cancel();
+    this.start();
+    for (const log of this.#options.logs()) if (isFollowed(log)) this.begin(log);
+  }
+
   stop(): void {
     this.#monitor?.cancel();
     this.#timer.stop();
@@ -51,8 +59,7 @@ export class LogSampler {
   /** Covers lost events. */
   #monitorLog(log: TrackedLog): void {
     const { live } = log;
-    // Neither sampled nor watched: it is being rotated.
-    if (live === undefined || (!log.isWatched && log.dueMs === undefined)) return;
+    if (live === undefined || !isFollowed(log)) return;
     const { bytes, hasName } = live.stat();
     const hasGrown = log.lastSample?.bytes !== bytes;
     // Without a watch, nothing reports that the file was renamed.
@@ -99,6 +106,11 @@ export class LogSampler {
     log.isSuspect = true;
     this.#options.onDue(log);
   }
+}
+
+/** A log that is neither sampled nor watched is being rotated. */
+function isFollowed({ dueMs, isWatched, live }: TrackedLog): boolean {
+  return live !== undefined && (isWatched || dueMs !== undefined);
 }
 
 /** Samples that are not urgent fall on common times, so that many logs wake the process together. */

@@ -22,6 +22,7 @@ interface LeaseApi {
 interface NodeLeaseDeps {
   readonly api: LeaseApi;
   readonly nodeName: string;
+  /** Read at each renewal; after a change call renew(). */
   readonly durationSeconds: number;
   /** A lease that waits for its owner is created as soon as the Node object appears. */
   readonly own: { get(): Node | undefined; readonly changed: Subscribable<void> };
@@ -77,6 +78,11 @@ export class NodeLease implements Component {
     if (ageMs <= durationSeconds * 1000) return undefined;
     const why = this.#lastFailure === '' ? '' : `: ${this.#lastFailure}`;
     return `the node's lease has not been renewed for ${Math.round(ageMs / 1000)} s${why}`;
+  }
+
+  /** Renews the lease now. */
+  renew(): void {
+    this.#queue.addUnlessBackingOff('renew');
   }
 
   #nodeChanged(): void {

@@ -62,6 +62,7 @@ interface NodeSettingsInput {
   >;
 }
 
+/** The settings that may change while the kubelet runs are read from the configuration each time. */
 export function nodeSettings(input: NodeSettingsInput): NodeSettings {
   const { architecture, config, flags, gates, kubeletVersion, nodeIps, nodeName } = input;
   return {
@@ -81,11 +82,15 @@ export function nodeSettings(input: NodeSettingsInput): NodeSettings {
     controllerAttachDetach: config.enableControllerAttachDetach,
     registerNode: config.registerNode,
     nodeIps,
-    maxPods: config.maxPods,
+    get maxPods() {
+      return config.maxPods;
+    },
     podsPerCore: config.podsPerCore,
     kubeletPort: config.port,
     kubeletVersion,
-    maxImages: config.nodeStatusMaxImages,
+    get maxImages() {
+      return config.nodeStatusMaxImages;
+    },
     localStorageIsolation: config.localStorageCapacityIsolation,
     declaredFeatures: declaredFeatures(gates),
     reportsUserNamespace: gates.KubeletInUserNamespace,

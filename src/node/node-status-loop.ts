@@ -42,6 +42,7 @@ interface NodeStatusDeps {
     readonly changed: Subscribable<void>;
   };
   readonly settings: NodeSettings;
+  /** Read at each turn. */
   readonly timing: { readonly updateMs: number; readonly reportMs: number; readonly random: () => number };
   readonly report: {
     readonly events: Pick<EventSink, 'node'>;
@@ -68,7 +69,8 @@ export class NodeStatusLoop implements Component {
   /** The node as generated for the last write. An API server of an earlier release drops fields from it. */
   #sent: Node | undefined;
   #reportedAtMs: number | undefined;
-  #reportDelayMs = 0;
+  /** In parts of reportMs, which may change meanwhile. */
+  #reportOffset = 0;
   #wasUnschedulable = false;
   #rebootEmitted = false;
   #lastFailure = '';
@@ -216,14 +218,13 @@ export class NodeStatusLoop implements Component {
   #isReportDue(): boolean {
     if (this.#reportedAtMs === undefined) return true;
     const { clock, timing } = this.#deps;
-    return clock.monotonic() - this.#reportedAtMs >= timing.reportMs + this.#reportDelayMs;
+    return clock.monotonic() - this.#reportedAtMs >= timing.reportMs * (1 + this.#reportOffset);
   }
 
   /** After a change the next periodic report is randomised, so that the nodes of a cluster do not report together. */
   #planReport(changed: boolean): void {
-    const { reportMs, random } = this.#deps.timing;
-    const offset = changed || this.#reportedAtMs === undefined ? random() - 0.5 : 0;
-    this.#reportDelayMs = reportMs * offset;
+    const isRandom = changed || this.#reportedAtMs === undefined;
+    this.#reportOffset = isRandom ? this.#deps.timing.random() - 0.5 : 0;
   }
 
   #emit(event: EventText): void {

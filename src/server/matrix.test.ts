@@ -84,6 +84,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
   portForward: { path: '/portForward/ns/pod', methods: both, debugOff: 405, readerGets: false },
   containerLogs: { path: '/containerLogs/ns/pod/c', methods: get, debugOff: 405, readerGets: true },
   configz: { path: '/configz', methods: any, debugOff: 404, readerGets: true },
+  configHistory: { path: '/configz/history', methods: any, debugOff: 404, readerGets: true },
   statusz: { path: '/statusz', methods: any, debugOff: 404, readerGets: false },
   flagz: { path: '/flagz', methods: any, debugOff: 404, readerGets: false },
   runningPods: { path: '/runningpods/', methods: get, debugOff: 405, readerGets: true },

@@ -173,6 +173,15 @@ export const routeTable = [
     subresource: 'proxy',
   },
   {
+    // differs from upstream: there nothing on the node reports earlier configurations. Without --live-config it is not found.
+    name: 'configHistory',
+    kind: 'plain',
+    path: '/configz/history',
+    class: 'debug',
+    fineSubresource: 'configz',
+    subresource: 'proxy',
+  },
+  {
     name: 'statusz',
     kind: 'plain',
     path: '/statusz',

@@ -85,6 +85,11 @@ const expected: Readonly<Record<RouteName, Row>> = {
     debug: true,
   },
   configz: { paths: /^\/configz$/, subresources: [['configz', 'proxy'], 'proxy'], debug: true },
+  configHistory: {
+    paths: /^\/configz\/history$/,
+    subresources: [['configz', 'proxy'], 'proxy'],
+    debug: true,
+  },
   statusz: { paths: /^\/statusz$/, subresources: [['statusz'], 'statusz'], debug: true },
   flagz: { paths: /^\/flagz$/, subresources: [['configz'], 'configz'], debug: true },
   runningPods: {
@@ -142,6 +147,7 @@ const paths = [
   '/portForward/ns/pod',
   '/containerLogs/ns/pod/c',
   '/configz',
+  '/configz/history',
   '/statusz',
   '/flagz',
   '/runningpods/',

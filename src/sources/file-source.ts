@@ -73,6 +73,7 @@ interface FileSourceDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly path: string;
+  /** Read for each check; after a change call poke(). */
   readonly fileCheckMs: number;
   readonly staticPods: { readonly nodeName: string; readonly strictIps?: boolean };
 }
@@ -109,7 +110,9 @@ export class FileSource implements Component {
       clock: deps.clock,
       parallel: 1,
       run: () => this.#run(),
-      backoff: { initialMs: 1000, maxMs: Math.max(1000, deps.fileCheckMs) },
+      get backoff() {
+        return { initialMs: 1000, maxMs: Math.max(1000, deps.fileCheckMs) };
+      },
       onError: (_key, err) => deps.log.error('Failed to scan manifests', { path: this.#path, err }),
     });
     this.#slow = new SlowReads(() => this.#queue.add('scan'));
@@ -135,6 +138,11 @@ export class FileSource implements Component {
     return { stopped: this.#stopAfter(aborted, watcher) };
   }
 
+  /** Scans now. */
+  poke(): void {
+    this.#queue.addUnlessBackingOff('scan');
+  }
+
   async #stopAfter(aborted: Promise<void>, watcher: { close(): void }): Promise<void> {
     await aborted;
     this.#stopping = true;
@@ -145,7 +153,7 @@ export class FileSource implements Component {
   }
 
   async #run(): Promise<void> {
-    const { clock, log, fileCheckMs } = this.#deps;
+    const { clock, log } = this.#deps;
     const slow = clock.setTimer(slowScanMs, () =>
       log.warn('Manifest scan is taking long', { path: this.#path, seconds: slowScanMs / 1000 }),
     );
@@ -153,7 +161,7 @@ export class FileSource implements Component {
       await this.#scan();
     } finally {
       slow.cancel();
-      this.#queue.addAfter('scan', fileCheckMs);
+      this.#queue.addAfter('scan', this.#deps.fileCheckMs);
       this.#onFirstScan();
     }
   }

@@ -37,6 +37,7 @@ interface HttpSourceDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly endpoint: { readonly url: string; readonly headers: Readonly<Record<string, readonly string[]>> };
+  /** Read for each check; after a change call poke(). */
   readonly httpCheckMs: number;
   readonly staticPods: { readonly nodeName: string; readonly strictIps?: boolean };
 }
@@ -71,7 +72,9 @@ export class HttpSource implements Component {
       clock: deps.clock,
       parallel: 1,
       run: (_key, signal) => this.#run(signal),
-      backoff: { initialMs: 1000, maxMs: Math.max(1000, deps.httpCheckMs) },
+      get backoff() {
+        return { initialMs: 1000, maxMs: Math.max(1000, deps.httpCheckMs) };
+      },
       onError: (_key, err) => deps.log.error('Failed to read pods from URL', { url: this.#redactedUrl, err }),
     });
   }
@@ -84,6 +87,11 @@ export class HttpSource implements Component {
     return { stopped: this.#stopAfter(signal) };
   }
 
+  /** Reads now. */
+  poke(): void {
+    this.#queue.addUnlessBackingOff('read');
+  }
+
   async #stopAfter(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
     this.#queue.abortAll();
@@ -91,7 +99,7 @@ export class HttpSource implements Component {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { endpoint, get, httpCheckMs } = this.#deps;
+    const { endpoint, get } = this.#deps;
     try {
       const response = await get({ ...endpoint, limitBytes: maxManifestBytes, timeoutMs, signal });
       if (response.status === 200) await this.#accept(response.body, signal);
@@ -100,7 +108,7 @@ export class HttpSource implements Component {
       if (isAbort(err)) throw err;
       this.#failed(describeError(err));
     } finally {
-      this.#queue.addAfter('read', httpCheckMs);
+      this.#queue.addAfter('read', this.#deps.httpCheckMs);
     }
   }
 

@@ -7,6 +7,8 @@ import type { Logger } from '../base/log/log.ts';
 interface SystemdReadyDeps {
   /** False when there is no socket to notify. */
   readonly notify: (state: string) => Promise<boolean>;
+  /** What to send at the stop: STOPPING=1, or RELOADING=1 if the kubelet restarts in place. */
+  readonly stopState?: () => string;
   readonly log: Logger;
 }
 
@@ -25,7 +27,7 @@ export class SystemdReady implements Component {
 
   async #stop(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    await this.#notify('STOPPING=1');
+    await this.#notify(this.#deps.stopState?.() ?? 'STOPPING=1');
   }
 
   /** A failure is only logged: the kubelet runs without systemd too. */

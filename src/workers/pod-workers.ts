@@ -49,9 +49,9 @@ export class PodWorkers implements Component {
     this.#deps = deps;
     this.wakes = [
       on(desired.changed, (uid) => this.#supersede(uid)),
-      on(desired.ready, () => this.#pokeAll()),
+      on(desired.ready, () => this.pokeAll()),
       on(observed.changed, (uid) => this.poke(uid)),
-      on(deps.pleg.answered, () => this.#pokeAll()),
+      on(deps.pleg.answered, () => this.pokeAll()),
       on(probes.changed, (uid) => this.poke(uid)),
       on(unfinishedHooks.changed, (uid) => this.poke(uid)),
       on(volumes.wake, (uid) => this.poke(uid)),
@@ -77,7 +77,7 @@ export class PodWorkers implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#queue.start();
-    this.#pokeAll();
+    this.pokeAll();
     return { stopped: this.#drain(signal) };
   }
 
@@ -130,7 +130,7 @@ export class PodWorkers implements Component {
     this.#collections.rejectAll(new Aborted('the kubelet stops'));
   }
 
-  #pokeAll(): void {
+  pokeAll(): void {
     const { desired, observed } = this.#deps.stores;
     for (const { uid } of desired.all()) this.poke(uid);
     for (const uid of observed.all().keys()) this.poke(uid);

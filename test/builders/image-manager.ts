@@ -16,7 +16,12 @@ export interface ManagerOver extends Partial<Omit<ImageManagerDeps, 'images' | '
 
 export function anImageManager(over: ManagerOver): ImageManager {
   const { clock, images, parallelPulls = 1, pullBurst = 10, pullQps = 0, ...deps } = over;
-  const pulls = new SharedPulls({ images, clock, log: silentLogger, parallelPulls, pullQps, pullBurst });
+  const pulls = new SharedPulls({
+    images,
+    clock,
+    log: silentLogger,
+    limits: { parallelPulls, pullQps, pullBurst },
+  });
   return new ImageManager({
     images,
     pulls,

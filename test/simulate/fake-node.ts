@@ -20,12 +20,14 @@ import { textLogger } from '../../src/base/log/log-text.ts';
 import { Supervisor } from '../../src/base/supervisor.ts';
 import { parseArgs } from '../../src/config/command-line/parse-args.ts';
 import { defaultGates, type FeatureGates } from '../../src/config/gates/feature-gates.ts';
+import { LiveConfiguration } from '../../src/config/live/live-configuration.ts';
 import { legacyConfiguration } from '../../src/config/load/complete.ts';
 import { defaultsOf } from '../../src/config/schema.ts';
 import type { KubeletConfiguration } from '../../src/config/table/kubelet-configuration.ts';
 import { type KubeletFlags, kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../../src/edge/machine/machine.ts';
 import { flatTopology } from '../../src/edge/machine/machine-topology.ts';
+import { ConfigStatus } from '../../src/live-config/config-status.ts';
 import type { NodeHost } from '../../src/node/gather-node-facts.ts';
 import { buildParts } from '../../src/sources/build-pods.ts';
 import { ContainerCollector } from '../../src/workers/container-collector.ts';
@@ -86,6 +88,8 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   /** Decides requests for pod certificates; without it they stay pending. */
   readonly podSigner?: PodSignerOptions;
   readonly config?: Partial<KubeletConfiguration>;
+  /** Whether the configuration can change while the kubelet runs, by reconfigure(). */
+  readonly live?: boolean;
   readonly flags?: Partial<KubeletFlags>;
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
@@ -138,6 +142,10 @@ export class FakeNode {
     tcp: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
     grpc: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
   };
+  /** The server of staticPodURL, to be replaced by a test. */
+  httpGet: Edges['httpGet'] = () => Promise.reject(new Error('no network in memory'));
+  /** Of the kubelet's log. */
+  readonly verbosity = new Verbosity(2);
   /** Probe results, saved by one run of the kubelet for the next. */
   probeResultFile: string | undefined;
   /** Capacity of the machine; a test may reduce it before the next start. */
@@ -154,6 +162,7 @@ export class FakeNode {
   readonly #removed = new Set<string>();
   readonly #options: FakeNodeOptions;
   #stamp = 0;
+  #live: LiveConfiguration | undefined;
   #kubelet: Kubelet | undefined;
   #stop: (() => Promise<void>) | undefined;
   #connection = new AbortController();
@@ -215,6 +224,17 @@ export class FakeNode {
       await this.clock.until(ended, 30_000);
     };
     await this.clock.advance(0);
+  }
+
+  /** The configuration in force, with the option `live`. */
+  get live(): LiveConfiguration {
+    if (this.#live === undefined) throw new Error('the configuration is not live');
+    return this.#live;
+  }
+
+  /** Changes the configuration as a valid new file does. */
+  reconfigure(changes: Partial<KubeletConfiguration>): void {
+    this.live.apply({ ...this.live.current(), ...changes });
   }
 
   /** Stops the kubelet gracefully; the runtime keeps running. */
@@ -334,8 +354,11 @@ export class FakeNode {
       tlsPrivateKeyFile: '/var/lib/kubelet/pki/kubelet.key',
       ...this.#options.config,
     };
+    this.#live = this.#options.live === true ? new LiveConfiguration(config) : undefined;
     return assemble({
-      config,
+      config: this.#live?.view ?? config,
+      live: this.#live,
+      configStatus: this.#options.live === true ? new ConfigStatus() : undefined,
       flags: { ...defaultsOf(kubeletFlags), ...this.#options.flags },
       gates: { ...defaultGates, ...this.#options.gates },
       args: parseArgs([]),
@@ -360,6 +383,7 @@ export class FakeNode {
       clock: this.clock,
       random: Math.random,
       log,
+      verbosity: this.verbosity,
       edges: {
         cri: () => this.#connect(),
         files: {
@@ -422,7 +446,7 @@ export class FakeNode {
         idRange: async (idsPerPod) => ({ first: idsPerPod, length: 2 ** 32 - idsPerPod }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
-        httpGet: () => Promise.reject(new Error('no network in memory')),
+        httpGet: (request) => this.httpGet(request),
         trimMemory: () => undefined,
         residentBytes: () => 0,
         listen: () => Promise.reject(new Error('no ports in memory')),
@@ -580,7 +604,7 @@ export class FakeNode {
     return textLogger({
       write: (line) => void this.log.push(line),
       clock: this.clock,
-      verbosity: new Verbosity(2),
+      verbosity: this.verbosity,
       pid: 1,
     });
   }

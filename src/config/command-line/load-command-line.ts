@@ -31,7 +31,13 @@ export interface RunOutcome extends Loaded {
 export type Outcome =
   | RunOutcome
   | { readonly kind: 'print'; readonly text: string; readonly exitCode: 0 }
-  | { readonly kind: 'error'; readonly text: string; readonly exitCode: 1 };
+  | {
+      readonly kind: 'error';
+      readonly text: string;
+      /** Those that the text lists. */
+      readonly problems: readonly Problem[];
+      readonly exitCode: 1;
+    };
 
 export async function loadCommandLine({ argv, files, host }: CommandLineDeps): Promise<Outcome> {
   const args = parseArgs(argv);
@@ -66,5 +72,5 @@ function failure(problems: readonly Problem[], more: string): Outcome {
     .split('\n')
     .map((line) => `  ${line}`)
     .join('\n');
-  return { kind: 'error', text: `${count}\n${list}\n${more}`, exitCode: 1 };
+  return { kind: 'error', text: `${count}\n${list}\n${more}`, problems, exitCode: 1 };
 }

@@ -14,27 +14,33 @@ export const eviction = {
   evictionHard: stringMap({
     fileDefault: defaultEvictionHard,
     flag: { name: 'eviction-hard', type: 'thresholds' },
+    applies: 'now',
     doc: 'Thresholds that trigger eviction at once: signal to quantity or percentage. 0% or 100% disables a threshold.',
   }),
   evictionSoft: stringMap({
     flag: { name: 'eviction-soft', type: 'thresholds' },
+    applies: 'now',
     doc: 'Thresholds that trigger eviction when they stay crossed for their grace period.',
   }),
   evictionSoftGracePeriod: stringMap({
     flag: 'eviction-soft-grace-period',
+    applies: 'now',
     doc: 'Grace period of each soft threshold: signal to duration. Every soft threshold needs one.',
   }),
   evictionPressureTransitionPeriod: duration({
     default: '5m',
     flag: 'eviction-pressure-transition-period',
+    applies: 'now',
     doc: 'How long a pressure condition is reported after its threshold is no longer crossed.',
   }),
   evictionMaxPodGracePeriod: int32({
     flag: 'eviction-max-pod-grace-period',
+    applies: 'now',
     doc: 'Maximum termination grace period of a soft eviction in seconds; a shorter one of the pod applies. 0 or less means one second.',
   }),
   evictionMinimumReclaim: stringMap({
     flag: 'eviction-minimum-reclaim',
+    applies: 'now',
     doc: 'How much an eviction reclaims beyond the threshold: signal to quantity or percentage.',
   }),
   mergeDefaultEvictionSettings: boolean({

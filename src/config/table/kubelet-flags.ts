@@ -117,6 +117,16 @@ export const kubeletFlags = {
     flag: { name: 'kubeconfig', deprecated: false },
     doc: 'Kubeconfig of the API server. Without it the kubelet runs in standalone mode, with static pods only.',
   }),
+  liveConfig: choice(['Off', 'Apply', 'Restart'], {
+    default: 'Off',
+    flag: { name: 'live-config', deprecated: false, own: true },
+    doc: 'What a change of the files of --config and --config-dir does while the kubelet runs. Off: nothing until the next start. Apply: changes that need no restart take effect, the others are reported as pending. Restart: the kubelet also restarts itself within the process for a change that needs it; containers are not affected. A new configuration is on trial, and the kubelet falls back to the last known good one.',
+  }),
+  liveConfigWatchPeriod: duration({
+    default: '2m',
+    flag: { name: 'live-config-watch-period', deprecated: false, own: true },
+    doc: 'How long a new configuration is on trial with --live-config. A kubelet that is unhealthy in this time falls back to the last known good configuration.',
+  }),
   lockFile: text({
     flag: { name: 'lock-file', deprecated: false },
     doc: 'File that the kubelet locks, so that only one kubelet runs at a time.',

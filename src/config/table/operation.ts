@@ -64,6 +64,7 @@ export const operation = {
         required: true,
         max: 2147483647,
         flag: { name: 'v', short: 'v', type: 'level', deprecated: false },
+        applies: 'now',
         doc: 'Log verbosity; higher numbers log more.',
       }),
       vmodule: objects(
@@ -103,11 +104,13 @@ export const operation = {
   shutdownGracePeriod: duration({
     gate: 'GracefulNodeShutdown',
     effect: noneYet(missing.shutdown),
+    applies: 'now',
     doc: 'How long a node shutdown is delayed so that pods can terminate. 0s disables this; otherwise at least 1s.',
   }),
   shutdownGracePeriodCriticalPods: duration({
     gate: 'GracefulNodeShutdown',
     effect: noneYet(missing.shutdown),
+    applies: 'now',
     doc: 'The part at the end of shutdownGracePeriod that is reserved for critical pods.',
   }),
   shutdownGracePeriodByPodPriority: objects(
@@ -119,6 +122,7 @@ export const operation = {
       }),
     },
     {
+      applies: 'now',
       gate: 'GracefulNodeShutdownBasedOnPodPriority',
       effect: noneYet(missing.shutdown),
       doc: 'Shutdown grace periods by pod priority, instead of the two fields above.',
@@ -130,6 +134,7 @@ export const operation = {
         duration({
           gate: 'KubeletCrashLoopBackOffMax',
           defaultNote: '5m0s when the gate is on',
+          applies: 'now',
           doc: 'Maximum back-off before a crashing container is restarted, 1s to 300s.',
         }),
       ),
@@ -158,11 +163,13 @@ export const operation = {
   }),
   seccompDefault: boolean({
     keepsZero: true,
+    applies: 'new-pods',
     doc: 'Run containers without a seccomp profile under RuntimeDefault.',
   }),
   memoryThrottlingFactor: optional(
     float({
       actsWith: 'MemoryQoS',
+      applies: 'new-pods',
       doc: 'Fraction of the memory limit, above 0 up to 1, at which the kernel throttles a container. Unset means that containers are not throttled.',
     }),
   ),

@@ -6,6 +6,7 @@ export const reserved = {
   containerLogMaxSize: text({
     default: '10Mi',
     flag: 'container-log-max-size',
+    applies: 'now',
     doc: 'Size at which a container log is rotated. Negative disables rotation.',
   }),
   containerLogMaxFiles: int32({
@@ -13,18 +14,21 @@ export const reserved = {
     keepsZero: true,
     flag: 'container-log-max-files',
     min: 2,
+    applies: 'now',
     doc: 'Maximum number of log files of a container, including the current one.',
   }),
   containerLogMaxWorkers: int32({
     default: 1,
     keepsZero: true,
     min: 1,
+    applies: 'now',
     doc: 'How many logs are rotated in parallel.',
   }),
   containerLogMonitorInterval: duration({
     default: '10s',
     keepsZero: true,
     atLeast: '3s',
+    applies: 'now',
     doc: 'How often the sizes of container logs are checked.',
   }),
   configMapAndSecretChangeDetectionStrategy: choice(['Watch', 'Cache', 'Get'], {
@@ -62,6 +66,7 @@ export const reserved = {
   }),
   allowedUnsafeSysctls: strings({
     flag: 'allowed-unsafe-sysctls',
+    applies: 'new-pods',
     doc: 'Unsafe sysctls that pods may set. A trailing * matches any suffix.',
   }),
   defaultPodSysctls: stringMap({

@@ -33,6 +33,7 @@ export const resources = {
   }),
   singleProcessOOMKill: optional(
     boolean({
+      applies: 'new-pods',
       defaultNote: 'false on cgroup v2, true on v1',
       doc: 'Let the kernel OOM-kill a single process of a container instead of all of them. On cgroup v1 only true is possible.',
     }),
@@ -73,6 +74,7 @@ export const resources = {
   runtimeRequestTimeout: duration({
     default: '2m',
     flag: 'runtime-request-timeout',
+    applies: 'now',
     doc: 'Timeout of calls to the container runtime, except for pull, logs, exec and attach.',
   }),
   hairpinMode: choice(['promiscuous-bridge', 'hairpin-veth', 'none'], {
@@ -81,7 +83,13 @@ export const resources = {
     effect: noneUpstream('the CNI plugin decides'),
     doc: 'How a pod reaches itself through its Service (hairpin NAT).',
   }),
-  maxPods: int32({ default: 110, flag: 'max-pods', min: 0, doc: 'Maximum number of pods on this node.' }),
+  maxPods: int32({
+    default: 110,
+    flag: 'max-pods',
+    min: 0,
+    applies: 'now',
+    doc: 'Maximum number of pods on this node.',
+  }),
   podCIDR: text({
     flag: 'pod-cidr',
     effect: noneYet('passing the pod CIDR to the container runtime'),
@@ -91,6 +99,7 @@ export const resources = {
     default: -1,
     keepsZero: true,
     flag: 'pod-max-pids',
+    applies: 'new-pods',
     doc: 'Maximum number of processes in a pod. Negative means what is allocatable on the node.',
   }),
   resolvConf: text({
@@ -98,6 +107,7 @@ export const resources = {
     keepsZero: true,
     path: true,
     flag: 'resolv-conf',
+    applies: 'new-pods',
     doc: 'Resolver configuration file that the DNS settings of pods are based on. An empty string means none.',
   }),
   runOnce: boolean({
@@ -108,6 +118,7 @@ export const resources = {
     default: true,
     keepsZero: true,
     flag: 'cpu-cfs-quota',
+    applies: 'new-pods',
     doc: 'Enforce CPU limits with CFS quota.',
   }),
   cpuCFSQuotaPeriod: duration({
@@ -115,6 +126,7 @@ export const resources = {
     keepsZero: true,
     gate: 'CustomCPUCFSQuotaPeriod',
     flag: 'cpu-cfs-quota-period',
+    applies: 'new-pods',
     doc: 'Period of the CFS quota, 1ms to 1s.',
   }),
   nodeStatusMaxImages: int32({
@@ -122,6 +134,7 @@ export const resources = {
     keepsZero: true,
     flag: 'node-status-max-images',
     min: -1,
+    applies: 'now',
     doc: 'Maximum number of images in the node status. -1 means all, 0 none.',
   }),
   maxOpenFiles: int64({
@@ -141,12 +154,14 @@ export const resources = {
     keepsZero: true,
     flag: 'kube-api-qps',
     min: 0,
+    applies: 'now',
     doc: 'Requests to the API server per second, except for events and heartbeats. 0 means 5, the default of client-go.',
   }),
   kubeAPIBurst: int32({
     default: 100,
     flag: 'kube-api-burst',
     min: 0,
+    applies: 'now',
     doc: 'Burst of requests to the API server above kubeAPIQPS.',
   }),
   serializeImagePulls: boolean({
@@ -154,11 +169,13 @@ export const resources = {
     keepsZero: true,
     defaultNote: 'false if the same file sets maxParallelImagePulls to 2 or more',
     flag: 'serialize-image-pulls',
+    applies: 'now',
     doc: 'Pull one image at a time.',
   }),
   maxParallelImagePulls: optional(
     int32({
       min: 1,
+      applies: 'now',
       doc: 'Maximum number of parallel image pulls. Unset means no limit. Above 1, serializeImagePulls must be false.',
     }),
   ),

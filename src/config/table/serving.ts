@@ -32,16 +32,19 @@ export const serving = {
   syncFrequency: duration({
     default: '1m',
     flag: 'sync-frequency',
+    applies: 'now',
     doc: 'Longest time between two syncs of a running pod.',
   }),
   fileCheckFrequency: duration({
     default: '20s',
     flag: 'file-check-frequency',
+    applies: 'now',
     doc: 'How often the static pod path is rescanned, in addition to file events, which trigger a scan at once.',
   }),
   httpCheckFrequency: duration({
     default: '20s',
     flag: 'http-check-frequency',
+    applies: 'now',
     doc: 'How often staticPodURL is fetched.',
   }),
   staticPodURL: text({

@@ -8,6 +8,8 @@ import { quote, type Rule } from './context.ts';
 const minHistoryBytes = 1024n * 1024n;
 const maxHistoryLines = 100;
 const longestDriverName = 63;
+const shortestWatchMs = 1_000;
+const longestWatchMs = 24 * 3_600_000;
 
 export const flagRules: Rule = ({ flags, fail }) => {
   const forbidden = Object.keys(flags.nodeLabels).filter(isForbiddenNodeLabel).toSorted();
@@ -32,6 +34,9 @@ export const flagRules: Rule = ({ flags, fail }) => {
   if (flags.historyLogLines < 0 || flags.historyLogLines > maxHistoryLines) {
     fail('--history-log-lines', `${flags.historyLogLines} is not from 0 to ${maxHistoryLines}`);
   }
+  const watchMs = flags.liveConfigWatchPeriod.ms;
+  if (watchMs < shortestWatchMs || watchMs > longestWatchMs)
+    fail('--live-config-watch-period', 'must be from 1s to 24h');
   if (flags.devicePluginWait.ms < 0) fail('--device-plugin-wait', 'must not be negative');
   for (const name of flags.readyRequiresCsiDrivers) {
     if (name.length > longestDriverName) {

@@ -1,7 +1,7 @@
 // The rate limits and the heartbeat timeout of the API client, from the configuration. Upstream: client-go/rest. Pure.
 
 /** Fields of KubeletConfiguration. */
-interface LimitSettings {
+export interface LimitSettings {
   readonly kubeAPIQPS: number;
   readonly kubeAPIBurst: number;
   readonly eventRecordQPS: number;
@@ -15,6 +15,7 @@ interface Rate {
   readonly burst: number;
 }
 
+/** Read for each request, so that they may change. */
 interface ApiServerLimits {
   readonly limits: { readonly requests: Rate; readonly events: Rate };
   readonly heartbeatTimeoutMs: number;
@@ -24,14 +25,19 @@ interface ApiServerLimits {
 const defaultRate: Rate = { qps: 5, burst: 10 };
 
 export function apiServerLimits(config: LimitSettings): ApiServerLimits {
-  const { eventBurst, eventRecordQPS, kubeAPIBurst, kubeAPIQPS } = config;
-  const { nodeLeaseDurationSeconds, nodeStatusUpdateFrequency } = config;
   return {
     limits: {
-      requests: kubeAPIQPS === 0 ? defaultRate : { qps: kubeAPIQPS, burst: kubeAPIBurst },
-      events: { qps: eventRecordQPS, burst: eventBurst },
+      get requests() {
+        const { kubeAPIBurst: burst, kubeAPIQPS: qps } = config;
+        return qps === 0 ? defaultRate : { qps, burst };
+      },
+      get events() {
+        return { qps: config.eventRecordQPS, burst: config.eventBurst };
+      },
     },
     // A heartbeat that takes longer than this is late even if it succeeds.
-    heartbeatTimeoutMs: Math.min(nodeStatusUpdateFrequency.ms, nodeLeaseDurationSeconds * 1000),
+    get heartbeatTimeoutMs() {
+      return Math.min(config.nodeStatusUpdateFrequency.ms, config.nodeLeaseDurationSeconds * 1000);
+    },
   };
 }

@@ -19,14 +19,16 @@ interface ApiServerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly userAgent: string;
-  /** 0: unlimited. */
-  readonly limits: {
-    readonly requests: { readonly qps: number; readonly burst: number };
-    readonly events: { readonly qps: number; readonly burst: number };
-  };
+  /** Read for each request, as is the timeout. 0: unlimited. */
+  readonly limits: { readonly requests: Rate; readonly events: Rate };
   readonly heartbeatTimeoutMs: number;
   readonly observer?: ApiClientObserver;
   readonly gates: ClientGates;
+}
+
+interface Rate {
+  readonly qps: number;
+  readonly burst: number;
 }
 
 /** client-go's feature gates. */
@@ -78,21 +80,33 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
   const stopListening = access.live?.changed.subscribe(() => {
     transport.renew().catch((err: unknown) => log.error('Failed to use the new client certificate', { err }));
   });
+  const limiter = (rate: () => Rate): TokenBucket =>
+    new TokenBucket({
+      clock,
+      get qps() {
+        return rate().qps;
+      },
+      get burst() {
+        return rate().burst;
+      },
+    });
   const client = new ApiServerClient({
     transport,
     clock,
     log,
     userAgent,
     limiters: {
-      requests: new TokenBucket({ clock, ...limits.requests }),
-      events: new TokenBucket({ clock, ...limits.events }),
+      requests: limiter(() => limits.requests),
+      events: limiter(() => limits.events),
       'token-reviews': new TokenBucket({ clock, ...reviewLimit }),
       'access-reviews': new TokenBucket({ clock, ...reviewLimit }),
     },
     timeoutMs: {
       requests: requestTimeoutMs,
       events: requestTimeoutMs,
-      heartbeats: options.heartbeatTimeoutMs,
+      get heartbeats() {
+        return options.heartbeatTimeoutMs;
+      },
       'token-reviews': reviewTimeoutMs,
       'access-reviews': reviewTimeoutMs,
     },

@@ -25,7 +25,7 @@ export interface CriObservation {
 interface CallerDeps {
   readonly connection: CriConnection;
   readonly clock: Clock;
-  readonly requestTimeoutMs: number;
+  readonly requestTimeoutMs: () => number;
   readonly observe?: ((observation: CriObservation) => void) | undefined;
 }
 
@@ -94,7 +94,8 @@ export class Caller {
     options.signal?.throwIfAborted();
     if (this.#deps.connection.closed) throw closedError(rpc);
     const message = toMessage(rpc, request);
-    const { requestTimeoutMs, clock } = this.#deps;
+    const { clock } = this.#deps;
+    const requestTimeoutMs = this.#deps.requestTimeoutMs();
     const timeoutMs =
       options.timeoutMs ?? rpc.operation.timeoutMs?.(message, requestTimeoutMs) ?? requestTimeoutMs;
     const { keepBytes, signal } = options;

@@ -192,7 +192,7 @@ describe('errors', () => {
 describe('deadlines and aborts', () => {
   test('applies the default deadline, which timeoutMs overrides', async () => {
     await rig.serve({ listContainers: hang, stopContainer: hang });
-    const client = rig.connect({ requestTimeoutMs: 60 });
+    const client = rig.connect({ requestTimeoutMs: () => 60 });
     expect(await failure(client.listContainers({}))).toMatchObject({
       kind: 'timeout',
       reason: 'DEADLINE_EXCEEDED',

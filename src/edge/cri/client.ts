@@ -22,8 +22,8 @@ export interface CriClientOptions {
   readonly runtimeEndpoint: string;
   /** Absent or empty: the runtime endpoint. */
   readonly imageEndpoint?: string | undefined;
-  /** Deadline of calls without a rule of their own in operations.ts. */
-  readonly requestTimeoutMs?: number | undefined;
+  /** Deadline of calls without a rule of their own in operations.ts, read for each call. */
+  readonly requestTimeoutMs?: (() => number) | undefined;
   /** Lists through streams where the runtime has them; logs if it has none. */
   readonly streamLists?: { readonly log: Pick<Logger, 'info'> } | undefined;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export interface CriClient extends CriRuntime, CriImages {
 }
 
 export function criClient(options: CriClientOptions): CriClient {
-  const { clock, observe, requestTimeoutMs = defaultRequestTimeoutMs } = options;
+  const { clock, observe, requestTimeoutMs = () => defaultRequestTimeoutMs } = options;
   const runtimePath = parseCriEndpoint(options.runtimeEndpoint);
   const imagePath = options.imageEndpoint ? parseCriEndpoint(options.imageEndpoint) : runtimePath;
   const runtime = new CriConnection(runtimePath, clock);

@@ -13,6 +13,32 @@ export interface ImageGcPolicy {
   readonly maxAgeMs: number;
 }
 
+/** The policy that KubeletConfiguration sets, read from it each time. */
+export function imageGcPolicy(
+  config: {
+    readonly imageGCHighThresholdPercent: number;
+    readonly imageGCLowThresholdPercent: number;
+    readonly imageMinimumGCAge: { readonly ms: number };
+    readonly imageMaximumGCAge: { readonly ms: number };
+  },
+  gates: { readonly ImageMaximumGCAge: boolean },
+): ImageGcPolicy {
+  return {
+    get highThresholdPercent() {
+      return config.imageGCHighThresholdPercent;
+    },
+    get lowThresholdPercent() {
+      return config.imageGCLowThresholdPercent;
+    },
+    get minAgeMs() {
+      return config.imageMinimumGCAge.ms;
+    },
+    get maxAgeMs() {
+      return gates.ImageMaximumGCAge ? config.imageMaximumGCAge.ms : 0;
+    },
+  };
+}
+
 export interface FsSpace {
   readonly capacityBytes: number;
   readonly availableBytes: number;

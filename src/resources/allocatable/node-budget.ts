@@ -1,7 +1,9 @@
-// The node's resources as one value: capacity, reservations and what is allocatable to pods. Computed once, at start.
+// The node's resources as one value: capacity, reservations and what is allocatable to pods. Computed at start; evictionHard and
+// maxPods may change later, of which the former changes reservation and allocatable, but no limit of a cgroup.
 // Upstream: GetCapacity, GetNodeAllocatableReservation and GetNodeAllocatableAbsolute of pkg/kubelet/cm.
 import { parseCpuList } from '../../api/quantity/cpu-list.ts';
 import { amountOf, formatAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import { cachedBy } from '../../base/cached-by.ts';
 import { computeAutoReserve } from './auto-reserve.ts';
 import {
   allocatableOf,
@@ -47,24 +49,32 @@ export class NodeBudget {
   readonly #config: BudgetConfig;
   readonly #settings: ReservationSettings;
   readonly #capacity: ResourceAmounts;
-  readonly #reservation: ResourceAmounts;
-  readonly #allocatable: ResourceAmounts;
+  readonly #reservation: () => ResourceAmounts;
+  readonly #allocatable: () => ResourceAmounts;
   readonly #enforced: ResourceAmounts;
 
   constructor(machine: MachineCapacity, config: BudgetConfig, flags: BudgetFlags) {
-    const { evictionHard, reservedSystemCPUs } = config;
+    const { reservedSystemCPUs } = config;
     this.#machine = machine;
     this.#config = config;
     this.#settings = {
       kubeReserved: config.kubeReserved,
       systemReserved: config.systemReserved,
       ...(reservedSystemCPUs === '' ? {} : { reservedCpus: parseCpuList(reservedSystemCPUs).length }),
-      evictionHard: flags.experimentalAllocatableIgnoreEviction ? {} : evictionHard,
+      get evictionHard() {
+        return flags.experimentalAllocatableIgnoreEviction ? {} : config.evictionHard;
+      },
       autoReserved: flags.autoReserve ? computeAutoReserve(machine, config) : {},
     };
     this.#capacity = capacityOf(machine);
-    this.#reservation = reservationOf(this.#capacity, this.#settings);
-    this.#allocatable = allocatableOf(this.#capacity, this.#reservation);
+    this.#reservation = cachedBy(
+      () => [config.evictionHard],
+      () => reservationOf(this.#capacity, this.#settings),
+    );
+    this.#allocatable = cachedBy(
+      () => [this.#reservation()],
+      (reservation) => allocatableOf(this.#capacity, reservation),
+    );
     this.#enforced = enforcedAllocatable(this.#capacity, this.#settings);
   }
 
@@ -75,7 +85,7 @@ export class NodeBudget {
 
   /** The part of the capacity that is kept from scheduling. */
   reservation(): ResourceAmounts {
-    return this.#reservation;
+    return this.#reservation();
   }
 
   /** What --auto-reserve has added to the reservation, as quantities in text; empty without it. */
@@ -85,12 +95,12 @@ export class NodeBudget {
 
   /** The part of the capacity that is left for pods. */
   allocatable(): ResourceAmounts {
-    return this.#allocatable;
+    return this.#allocatable();
   }
 
   /** The same as quantities in text, by resource name. */
   allocatableList(): Readonly<Record<string, string>> {
-    return formatAmounts(this.#allocatable);
+    return formatAmounts(this.#allocatable());
   }
 
   /** The upper bound for all pods together. Includes what eviction thresholds keep free and huge pages. */

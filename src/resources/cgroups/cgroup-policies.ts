@@ -15,6 +15,7 @@ export function podsCgroup(cgroupRoot: string): CgroupName {
   return [...cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'];
 }
 
+/** Read from the configuration for each pod, so that pods that start later have what it is then. */
 export function podCgroupPolicy(
   config: {
     readonly cpuCFSQuota: boolean;
@@ -27,11 +28,19 @@ export function podCgroupPolicy(
   cgroupVersion: 1 | 2,
 ): PodCgroupPolicy {
   return {
-    enforceCpuLimits: config.cpuCFSQuota,
-    cpuPeriodUs: config.cpuCFSQuotaPeriod.ns / 1_000n,
-    pidsLimit: BigInt(config.podPidsLimit),
+    get enforceCpuLimits() {
+      return config.cpuCFSQuota;
+    },
+    get cpuPeriodUs() {
+      return config.cpuCFSQuotaPeriod.ns / 1_000n;
+    },
+    get pidsLimit() {
+      return BigInt(config.podPidsLimit);
+    },
     reservesMemory: reservesMemory(config, gates, cgroupVersion),
-    throttlingFactor: gates.MemoryQoS && cgroupVersion === 2 ? config.memoryThrottlingFactor : undefined,
+    get throttlingFactor() {
+      return gates.MemoryQoS && cgroupVersion === 2 ? config.memoryThrottlingFactor : undefined;
+    },
     podLevelResources: gates.PodLevelResources,
   };
 }

@@ -134,10 +134,12 @@ test('changed resources have their own back-off', async () => {
 
 test('limits by configuration and feature gates', () => {
   const limits = (longestMs: number | undefined, max: boolean, reduced: boolean) =>
-    crashLimits(longestMs === undefined ? {} : { maxContainerRestartPeriod: { ms: longestMs } }, {
-      KubeletCrashLoopBackOffMax: max,
-      ReduceDefaultCrashLoopBackOffDecay: reduced,
-    });
+    crashLimits(
+      {
+        crashLoopBackOff: longestMs === undefined ? {} : { maxContainerRestartPeriod: { ms: longestMs } },
+      },
+      { KubeletCrashLoopBackOffMax: max, ReduceDefaultCrashLoopBackOffDecay: reduced },
+    );
   expect(limits(undefined, true, false)).toEqual({ initialMs: 10_000, maxMs: 300_000 });
   expect(limits(undefined, true, true)).toEqual({ initialMs: 1_000, maxMs: 60_000 });
   expect(limits(100_000, true, false)).toEqual({ initialMs: 10_000, maxMs: 100_000 });

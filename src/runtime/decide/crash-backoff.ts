@@ -34,13 +34,22 @@ interface CrashBackoffGates {
   readonly ReduceDefaultCrashLoopBackOffDecay: boolean;
 }
 
-/** The limits that the configuration and the feature gates set. Upstream: newCrashLoopBackOff in kubelet.go. */
-export function crashLimits(config: CrashBackoffConfig, gates: CrashBackoffGates): CrashLimits {
+/** The limits that the configuration and the feature gates set, read each time they are used. Upstream: newCrashLoopBackOff in kubelet.go. */
+export function crashLimits(
+  config: { readonly crashLoopBackOff: CrashBackoffConfig },
+  gates: CrashBackoffGates,
+): CrashLimits {
   const reduced = gates.ReduceDefaultCrashLoopBackOffDecay;
-  const longestMs = gates.KubeletCrashLoopBackOffMax ? config.maxContainerRestartPeriod?.ms : undefined;
-  const initialMs = reduced ? 1_000 : 10_000;
-  const maxMs = longestMs ?? (reduced ? 60_000 : 300_000);
-  return { initialMs: Math.min(initialMs, maxMs), maxMs };
+  const isConfigured = gates.KubeletCrashLoopBackOffMax;
+  return {
+    get initialMs() {
+      return Math.min(reduced ? 1_000 : 10_000, this.maxMs);
+    },
+    get maxMs() {
+      const longestMs = isConfigured ? config.crashLoopBackOff.maxContainerRestartPeriod?.ms : undefined;
+      return longestMs ?? (reduced ? 60_000 : 300_000);
+    },
+  };
 }
 
 export class CrashBackoff {
@@ -51,7 +60,15 @@ export class CrashBackoff {
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>, limits: CrashLimits = defaultLimits) {
     this.#clock = clock;
-    this.#backoff = new Backoff<string>({ ...limits, expireMs: resetAfterMs });
+    this.#backoff = new Backoff<string>({
+      get initialMs() {
+        return limits.initialMs;
+      },
+      get maxMs() {
+        return limits.maxMs;
+      },
+      expireMs: resetAfterMs,
+    });
   }
 
   /** Undefined: start the container now; the next back-off is longer. */

@@ -1,4 +1,5 @@
-// Derives the settings of sandboxes and containers from the kubelet's configuration and the machine. Pure.
+// Derives the settings of sandboxes and containers from the kubelet's configuration and the machine. Pure. What may change is read
+// from the configuration for each pod, so that pods that start later have what it is then.
 import type { Pod, ResourceList } from '../../api/k8s/types.ts';
 import type { ExclusiveResources } from '../../api/ports/exclusive-resources.ts';
 import { containerLogsDirectory } from '../paths.ts';
@@ -56,14 +57,24 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
     selinux: machine.selinux === true,
     gates: input.gates,
     dns: {
-      clusterDns: config.clusterDNS,
-      clusterDomain: config.clusterDomain,
-      resolvConf: config.resolvConf,
+      get clusterDns() {
+        return config.clusterDNS;
+      },
+      get clusterDomain() {
+        return config.clusterDomain;
+      },
+      get resolvConf() {
+        return config.resolvConf;
+      },
       nodeIps: machine.addresses,
     },
     resources: {
-      cpuCfsQuota: config.cpuCFSQuota,
-      cpuCfsQuotaPeriodUs: Number(config.cpuCFSQuotaPeriod.ns / 1_000n),
+      get cpuCfsQuota() {
+        return config.cpuCFSQuota;
+      },
+      get cpuCfsQuotaPeriodUs() {
+        return Number(config.cpuCFSQuotaPeriod.ns / 1_000n);
+      },
       memoryCapacityBytes: machine.memoryBytes,
       hugePageSizes: machine.hugePageSizes,
       hasExclusiveCpus: (uid, container) => exclusive?.hasExclusiveCpus(uid, container) === true,
@@ -75,17 +86,23 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
       },
       memoryQos: input.gates.MemoryQoS
         ? {
-            throttlingFactor: config.memoryThrottlingFactor,
+            get throttlingFactor() {
+              return config.memoryThrottlingFactor;
+            },
             reservesMemory: config.memoryReservationPolicy === 'TieredReservation',
             pageBytes,
           }
         : undefined,
       allocatableBytes: input.maxMemoryBytes ?? (() => machine.memoryBytes),
-      groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,
+      get groupOomKill() {
+        return machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true;
+      },
     },
     seccomp: {
       profileRoot: `${flags.rootDir}/seccomp`,
-      defaultToRuntime: config.seccompDefault || flags.seccompDefault,
+      get defaultToRuntime() {
+        return config.seccompDefault || flags.seccompDefault;
+      },
     },
     cgroupParent: (pod) => cgroups?.parentOf(pod) ?? '',
   };

@@ -24,6 +24,7 @@ describe('nodeAttributes', () => {
     ['history', 'GET', 'get', ['proxy']],
     ['explainEviction', 'GET', 'get', ['pods', 'proxy']],
     ['configz', 'GET', 'get', ['configz', 'proxy']],
+    ['configHistory', 'GET', 'get', ['configz', 'proxy']],
     ['flagz', 'GET', 'get', ['configz']],
     ['statusz', 'GET', 'get', ['statusz']],
     ['summary', 'POST', 'create', ['stats']],

@@ -42,7 +42,9 @@ export function streamProxyOptions(
 ): { readonly idleMs: number; readonly onError: (err: unknown) => void } {
   return {
     // differs from upstream: there the setting is read and has no effect; only the runtime's own limit applies.
-    idleMs: config.streamingConnectionIdleTimeout.ms,
+    get idleMs() {
+      return config.streamingConnectionIdleTimeout.ms;
+    },
     onError: (err) => log.error('Failed to proxy streaming request', { err: describeError(err) }),
   };
 }

@@ -60,13 +60,14 @@ export class VolumeHealthLoop implements Component {
 
   /** `run` resolves to false when the driver needs no further turn. */
   #queue(run: (driver: string, signal: AbortSignal) => Promise<boolean>): KeyedQueue<string> {
-    const { clock, log, periodMs, random } = this.#deps;
+    const { clock, log, random } = this.#deps;
     const queue = new KeyedQueue<string>({
       clock,
       parallel,
       backoff: { initialMs: defaultPeriodMs, maxMs: defaultPeriodMs },
       run: async (driver, signal) => {
         if (!(await run(driver, signal))) return;
+        const { periodMs } = this.#deps;
         const meanMs = periodMs > 0 ? periodMs : defaultPeriodMs;
         queue.addAfter(driver, meanMs * (1 + jitter * (2 * random() - 1)));
       },

@@ -19,7 +19,7 @@ interface VolumeStatsDeps {
   readonly mounts: MountedVolumes;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long a measurement stays valid. */
+  /** How long a measurement stays valid. Read for each request. */
   readonly periodMs: number;
   readonly metrics: Pick<VolumeMetricsPort, 'measured'>;
 }
@@ -52,7 +52,15 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
     this.#deps = deps;
     this.#slots = new Slots({ clock: deps.clock, count: parallel, leaseMs: deadlineMs });
     this.#remoteSlots = new Slots({ clock: deps.clock, count: parallelRemote, leaseMs: remoteLeaseMs });
-    this.#local = new LocalUsage({ ...deps, measure: (...args) => this.#measure(...args) });
+    const { clock, mounts } = deps;
+    this.#local = new LocalUsage({
+      mounts,
+      clock,
+      get periodMs() {
+        return deps.periodMs;
+      },
+      measure: (...args) => this.#measure(...args),
+    });
     // A measurement does not outlive the volumes it covers, nor hide one that was mounted since.
     this.wakes = [
       on(deps.mounts.changed, (uid) => {

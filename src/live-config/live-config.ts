@@ -1,0 +1,322 @@
+// The configuration of a kubelet over the life of its process: reads changed files, puts a new configuration in force without or
+// with a restart in place, watches it while it is on trial, and falls back to the last known good one.
+// Upstream (until 1.23): pkg/kubelet/kubeletconfig, for configurations from the API server, each with a restart of the process.
+// Invariants: the marker of a trial is on disk before the configuration is in force; an invalid configuration changes nothing;
+// a configuration that failed is tried again only when the files change or the operator requests it.
+import type { Clock } from '../base/clock.ts';
+import { Aborted, describeError } from '../base/errors.ts';
+import type { Logger } from '../base/log/log.ts';
+import type { Candidate, LiveConfigDeps, LoadResult } from './candidate.ts';
+import type { ConfigStatus } from './config-status.ts';
+import type { ConfigContent } from './content.ts';
+import { computeStart } from './decide-start.ts';
+import type { DescribedChange } from './described-changes.ts';
+import { Journal } from './journal.ts';
+import { KubeletRuns } from './kubelet-runs.ts';
+import { ReloadTimer } from './reload-timer.ts';
+import type { StateFiles } from './state-files.ts';
+import { Trial } from './trial.ts';
+
+interface Deps<Run> extends LiveConfigDeps<Run> {
+  readonly status: ConfigStatus;
+  readonly state: StateFiles;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const checksPerTrial = 20;
+const tickLimitsMs = { shortest: 100, longest: 5_000 };
+
+export class LiveConfig<Run> {
+  readonly #deps: Deps<Run>;
+  readonly #journal: Journal;
+  readonly #timer: ReloadTimer;
+  readonly #runs: KubeletRuns<Run>;
+  #lastKnownGood: Candidate<Run> | undefined;
+  /** What runs; while changes are pending, what ran before them. */
+  #active: Candidate<Run> | undefined;
+  /** The checksum of the files that were handled last, valid or not. */
+  #handled: string | undefined;
+  /** The checksum of invalid files that were seen once: they may be half-written. */
+  #suspect: string | undefined;
+  #trial: Trial<Run> | undefined;
+  /** Waits for the end of the first trial, so that there is something to fall back to. */
+  #deferred: Candidate<Run> | undefined;
+  #fallingBack: Promise<Candidate<Run> | undefined> | undefined;
+  #wasReady = false;
+  #isReloadAnnounced = false;
+
+  constructor(deps: Deps<Run>) {
+    const { clock, runKubelet, state } = deps;
+    this.#deps = deps;
+    this.#journal = new Journal(deps);
+    this.#timer = new ReloadTimer(clock);
+    this.#runs = new KubeletRuns({
+      runKubelet,
+      clock,
+      onBegin: (candidate) => {
+        this.#active = candidate;
+        this.#journal.active(candidate);
+      },
+      onStarted: () => {
+        this.#isReloadAnnounced = false;
+        state.allowWrites();
+      },
+      onFailure: (failure) => this.#fallBack(describeError(failure)),
+    });
+  }
+
+  /** The operator wants the files to be read now, and a configuration that failed to be tried again. */
+  requestReload(): void {
+    this.#timer.request({ forced: true });
+  }
+
+  /** `first`: what the files contain at the start of the process. Undefined: there is nothing to run. */
+  async run(first: LoadResult<Run>, signal: AbortSignal): Promise<number | undefined> {
+    const candidate = await this.#start(first);
+    if (candidate === undefined) return undefined;
+    const watcher = this.#deps.watch(() => this.#timer.change());
+    const inner = new AbortController();
+    const looking = this.#look(inner.signal);
+    let hasFailed = true;
+    try {
+      const exitCode = await this.#runs.run(candidate, signal);
+      hasFailed = false;
+      return exitCode;
+    } finally {
+      watcher.close();
+      inner.abort(new Aborted('the kubelet is stopping'));
+      await looking;
+      if (this.#trial !== undefined && (signal.aborted || !hasFailed))
+        await this.#journal.ended(this.#trial.candidate, 'interrupted');
+    }
+  }
+
+  async #start(first: LoadResult<Run>): Promise<Candidate<Run> | undefined> {
+    const { compare, state, status } = this.#deps;
+    const saved = await state.load();
+    status.restore(saved.history);
+    this.#journal.restore(saved.marker);
+    await this.#loadLastKnownGood(saved.lastKnownGood);
+    const known = this.#lastKnownGood;
+    const decision = computeStart({
+      files: { checksum: first.checksum, isValid: first.kind === 'valid' },
+      lastKnownGood: known?.checksum,
+      marker: saved.marker,
+    });
+    this.#handled = first.checksum;
+    if (known !== undefined && decision.run === 'last-known-good') {
+      await this.#journal.startedWithout(first, known, decision.because);
+      return known;
+    }
+    if (first.kind === 'invalid') return undefined;
+    this.#journal.assigned(first);
+    if (decision.run === 'files' && decision.onTrial) {
+      await this.#journal.trying(first, known === undefined ? [] : compare(known.run, first.run), 'on-trial');
+      this.#beginTrial(first, false);
+    }
+    return first;
+  }
+
+  async #loadLastKnownGood(content: ConfigContent | undefined): Promise<void> {
+    if (content === undefined) return;
+    const { load, log, status } = this.#deps;
+    const loaded = await load(content);
+    if (loaded.kind === 'valid') {
+      this.#lastKnownGood = loaded;
+      status.setCurrent({ lastKnownGood: loaded.checksum });
+    } else {
+      const { checksum, problems } = loaded;
+      log.error('Ignoring the last known good configuration, it is not valid', { checksum, problems });
+    }
+  }
+
+  /** Reads the files when they change, and looks after the trial. */
+  async #look(signal: AbortSignal): Promise<void> {
+    const { log, periodMs } = this.#deps;
+    const { longest, shortest } = tickLimitsMs;
+    const tickMs = Math.min(longest, Math.max(shortest, periodMs / checksPerTrial));
+    while (!signal.aborted) {
+      const due = await this.#timer.next(
+        this.#trial === undefined ? Number.POSITIVE_INFINITY : tickMs,
+        signal,
+      );
+      if (signal.aborted) return;
+      try {
+        if (due !== undefined) await this.#reload(due);
+        await this.#checkTrial();
+      } catch (err) {
+        log.error('Failed to handle a changed configuration', { err });
+      }
+    }
+  }
+
+  async #reload({ forced }: { readonly forced: boolean }): Promise<void> {
+    const { load, status } = this.#deps;
+    if (forced) await this.#announceReload();
+    const loaded = await load();
+    const isHandled = loaded.checksum === this.#handled;
+    const isSuspect = loaded.checksum === this.#suspect;
+    this.#suspect = undefined;
+    status.countLoad(isHandled ? 'unchanged' : loaded.kind === 'valid' ? 'changed' : 'invalid');
+    if (isHandled) {
+      const hasFailed = loaded.checksum === this.#journal.marker?.checksum && this.#trial === undefined;
+      if (forced && hasFailed && loaded.kind === 'valid') await this.#adopt(loaded);
+    } else if (loaded.kind === 'valid') {
+      this.#handled = loaded.checksum;
+      await this.#adopt(loaded);
+    } else if (forced || isSuspect) {
+      this.#handled = loaded.checksum;
+      this.#deferred = undefined;
+      await this.#journal.rejected(loaded);
+    } else {
+      this.#suspect = loaded.checksum;
+      this.#timer.request({ forced: false });
+    }
+    await this.#endReload();
+  }
+
+  async #adopt(candidate: Candidate<Run>): Promise<void> {
+    const { kubelet } = this.#runs;
+    this.#deferred = undefined;
+    this.#journal.assigned(candidate);
+    if (this.#lastKnownGood === undefined && this.#trial?.isHealthy === true) {
+      this.#deferred = candidate;
+      return;
+    }
+    const { changes, isPartlyApplicable } = this.#compare(candidate);
+    if (changes.length === 0) return await this.#adoptUnchanged(candidate);
+    await this.#supersede();
+    const isOnTrial = candidate.checksum !== this.#lastKnownGood?.checksum;
+    const pending = changes.filter(({ applies }) => applies === 'restart').map(({ path }) => path);
+    this.#wasReady ||= kubelet?.isNodeReady() === true;
+    // A kubelet that is still starting has nothing in force yet.
+    const mayRestart = this.#deps.mode === 'Restart' || this.#runs.startingSinceMs !== undefined;
+    const restarts = mayRestart && (pending.length > 0 || this.#runs.startingSinceMs !== undefined);
+    await this.#journal.trying(candidate, changes, isOnTrial ? 'on-trial' : 'good');
+    if (isOnTrial) this.#beginTrial(candidate, !restarts && pending.length > 0);
+    this.#journal.changed(candidate, changes, restarts ? 'restart' : 'now');
+    if (restarts) {
+      this.#runs.restart(candidate);
+      return;
+    }
+    if (pending.length === 0) this.#active = candidate;
+    this.#journal.active(this.#active ?? candidate, pending);
+    if (pending.length === 0 || isPartlyApplicable) await this.#apply(candidate);
+  }
+
+  #compare(candidate: Candidate<Run>): {
+    readonly changes: readonly DescribedChange[];
+    readonly isPartlyApplicable: boolean;
+  } {
+    const { kubelet } = this.#runs;
+    if (kubelet !== undefined) return kubelet.compare(candidate.run);
+    const changes = this.#active === undefined ? [] : this.#deps.compare(this.#active.run, candidate.run);
+    return { changes, isPartlyApplicable: false };
+  }
+
+  /** Other text, or the text of what runs already. */
+  async #adoptUnchanged(candidate: Candidate<Run>): Promise<void> {
+    const wasActive = this.#active?.checksum === candidate.checksum;
+    this.#active = candidate;
+    this.#journal.active(candidate);
+    if (this.#trial !== undefined) {
+      if (this.#trial.candidate.checksum === candidate.checksum) return;
+      await this.#journal.ended(this.#trial.candidate, 'superseded');
+      await this.#journal.trying(candidate, [], 'on-trial');
+      this.#trial.retarget(candidate);
+    } else if (!wasActive) {
+      await this.#journal.trying(candidate, [], 'good');
+      await this.#promote(candidate);
+    }
+  }
+
+  async #apply(candidate: Candidate<Run>): Promise<void> {
+    await this.#announceReload();
+    this.#runs.kubelet?.apply(candidate.run);
+    await this.#endReload();
+  }
+
+  async #supersede(): Promise<void> {
+    const trial = this.#trial;
+    this.#trial = undefined;
+    if (trial !== undefined) await this.#journal.ended(trial.candidate, 'superseded');
+  }
+
+  #beginTrial(candidate: Candidate<Run>, isPending: boolean): void {
+    const { clock, periodMs } = this.#deps;
+    this.#trial = new Trial({ candidate, isPending, periodMs, clock });
+  }
+
+  async #checkTrial(): Promise<void> {
+    const trial = this.#trial;
+    if (trial === undefined) return;
+    const { kubelet, startingSinceMs } = this.#runs;
+    this.#wasReady ||= kubelet?.isNodeReady() === true;
+    const verdict = trial.check(kubelet, { startingSinceMs, wasReady: this.#wasReady });
+    if (verdict.kind === 'good') {
+      this.#trial = undefined;
+      if (trial.isPending) await this.#journal.pending(trial.candidate);
+      else await this.#promote(trial.candidate);
+    } else if (verdict.kind === 'bad') {
+      const back = await this.#fallBack(verdict.reason);
+      if (back !== undefined) await this.#use(back);
+    }
+    if (this.#deferred !== undefined && this.#trial?.isHealthy !== true) await this.#adopt(this.#deferred);
+  }
+
+  async #promote(candidate: Candidate<Run>): Promise<void> {
+    this.#lastKnownGood = candidate;
+    await this.#journal.good(candidate);
+  }
+
+  /** Ends the trial. Returns what to run instead; undefined if nothing is on trial, or there is no alternative. */
+  #fallBack(reason: string): Promise<Candidate<Run> | undefined> {
+    this.#fallingBack ??= this.#endBadTrial(reason).finally(() => {
+      this.#fallingBack = undefined;
+    });
+    return this.#fallingBack;
+  }
+
+  async #endBadTrial(reason: string): Promise<Candidate<Run> | undefined> {
+    const trial = this.#trial;
+    if (trial === undefined) return undefined;
+    const known = this.#lastKnownGood;
+    if (known === undefined) {
+      trial.extend();
+      await this.#journal.unhealthy(trial.candidate, reason);
+      return undefined;
+    }
+    this.#trial = undefined;
+    await this.#journal.fellBack(trial.candidate, known, reason);
+    return known;
+  }
+
+  /** Live if possible, or by a restart in place, which a fall back may use in every mode. */
+  async #use(known: Candidate<Run>): Promise<void> {
+    const { kubelet, startingSinceMs } = this.#runs;
+    // A failed kubelet was replaced already.
+    if (this.#active === known && kubelet === undefined) return;
+    const changes = startingSinceMs === undefined ? kubelet?.compare(known.run).changes : undefined;
+    if (changes === undefined || changes.some(({ applies }) => applies === 'restart')) {
+      this.#runs.restart(known);
+      return;
+    }
+    this.#active = known;
+    this.#journal.active(known);
+    await this.#apply(known);
+  }
+
+  async #announceReload(): Promise<void> {
+    if (this.#isReloadAnnounced || this.#runs.startingSinceMs !== undefined) return;
+    this.#isReloadAnnounced = true;
+    await this.#deps.notify('reloading');
+  }
+
+  /** A restart in place ends the reload when the kubelet is ready. */
+  async #endReload(): Promise<void> {
+    if (!this.#isReloadAnnounced || this.#runs.startingSinceMs !== undefined) return;
+    this.#isReloadAnnounced = false;
+    await this.#deps.notify('ready');
+  }
+}
