@@ -40,6 +40,7 @@ import { assembleProbes } from './probes.ts';
 import { assembleBudget, assembleResources } from './resources.ts';
 import { assembleRuntime } from './runtime.ts';
 import { assembleServer } from './server.ts';
+import { assembleShutdown } from './shutdown.ts';
 import { assembleSources } from './sources.ts';
 import { assembleStats, openStats } from './stats.ts';
 import { assembleStatus } from './status.ts';
@@ -230,6 +231,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const features = {
     resources: exclusive.nodeResources,
     pressure: stores.pressure,
+    shutdown: stores.shutdown,
     volumesInUse: () => volumes.manager.inUse.report(desired),
     volumesInUseChanged: mergeChannels(volumes.manager.inUse.changed, desired.ready),
     volumesInUseReported: (names: readonly string[], reported: Node) =>
@@ -262,6 +264,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
   });
   const history = assembleHistory(input, { stores, events, readers, cgroups, metrics });
+  const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
   const explain = { pods: explainer, eviction: eviction.dryRun };
   const handlers = {
     ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
@@ -311,6 +314,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...podResources,
     ...eviction.components,
     ...(node?.components ?? []),
+    ...shutdown,
     ...assembleSources(input, { desired, observed, pleg }),
     ...(node === undefined ? [] : [node.source]),
   ];

@@ -42,6 +42,7 @@ interface NodeRooms {
 
 interface AssembledNode {
   readonly lease: NodeLease;
+  readonly pusher: StatusPusher;
   /** Started first, so that they stop last: the lease, and the pusher of the last statuses. */
   readonly first: readonly Component[];
   /** Started after the ports are open. */
@@ -144,6 +145,7 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
   });
   return {
     lease,
+    pusher,
     first: [lease, new NodeWatch({ follow, nodeName, own: ownNode }), pusher],
     components: [metrics.follow(ownNode), runtime, startingEvent(events), status, mirrors, versions],
     source,

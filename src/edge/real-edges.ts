@@ -52,6 +52,7 @@ import { resultFile } from './probe/result-file.ts';
 import { type StatsHostOptions, statsHost } from './stats/stats-host.ts';
 import { StreamProxy } from './streams/stream-proxy.ts';
 import type { UpgradeProxyOptions } from './streams/upgrade-proxy.ts';
+import { logind } from './systemd/logind.ts';
 import { SystemdUnits } from './systemd/systemd-units.ts';
 import { VolumeFiles } from './volumes/volume-files.ts';
 
@@ -121,6 +122,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     hostPrograms: programs,
     hostDevices: new NodeHostDevices({ programs }),
     flexDrivers: (directory: string, log: Logger) => new DriverDirectory({ directory, clock, log }),
+    logind: logind({ clock }),
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,

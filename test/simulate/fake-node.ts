@@ -40,6 +40,7 @@ import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeCsiDrivers } from '../fakes/fake-csi-drivers.ts';
 import { FakeFlexDrivers } from '../fakes/fake-flex-drivers.ts';
 import { FakeHostDevices, FakeHostPrograms } from '../fakes/fake-host-programs.ts';
+import { FakeLogind } from '../fakes/fake-logind.ts';
 import { FakeMemoryWatches } from '../fakes/fake-memory-watches.ts';
 import { FakeRegistrars } from '../fakes/fake-registrars.ts';
 import { fakeSpace, fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
@@ -115,6 +116,8 @@ export class FakeNode {
   readonly registrars = new FakeRegistrars();
   /** Cgroups outlive a kubelet. */
   readonly cgroups = new FakeCgroups();
+  /** systemd-logind, which outlives a kubelet. */
+  readonly logind = new FakeLogind();
   /** The kernel's memory signals. */
   readonly memoryWatches = new FakeMemoryWatches();
   /** What the statistics read; a test may replace it before the start. */
@@ -400,6 +403,7 @@ export class FakeNode {
           },
         },
         csi: () => this.csi,
+        logind: this.logind,
         hostPrograms: new FakeHostPrograms(),
         hostDevices: new FakeHostDevices(),
         flexDrivers: () => new FakeFlexDrivers(),

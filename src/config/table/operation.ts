@@ -102,12 +102,10 @@ export const operation = {
   }),
   shutdownGracePeriod: duration({
     gate: 'GracefulNodeShutdown',
-    effect: noneYet(missing.shutdown),
     doc: 'How long a node shutdown is delayed so that pods can terminate. 0s disables this; otherwise at least 1s.',
   }),
   shutdownGracePeriodCriticalPods: duration({
     gate: 'GracefulNodeShutdown',
-    effect: noneYet(missing.shutdown),
     doc: 'The part at the end of shutdownGracePeriod that is reserved for critical pods.',
   }),
   shutdownGracePeriodByPodPriority: objects(
@@ -120,7 +118,6 @@ export const operation = {
     },
     {
       gate: 'GracefulNodeShutdownBasedOnPodPriority',
-      effect: noneYet(missing.shutdown),
       doc: 'Shutdown grace periods by pod priority, instead of the two fields above.',
     },
   ),

@@ -3,7 +3,13 @@
 import type { Message } from 'dbus-native';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { type BusConnection, type BusObject, openBus, openSocket, systemBusAddress } from './bus-connection.ts';
+import {
+  type BusConnection,
+  type BusObject,
+  openBus,
+  openSocket,
+  systemBusAddress,
+} from './bus-connection.ts';
 import type { UnitProperty } from './unit-properties.ts';
 
 export interface BusAddresses {
