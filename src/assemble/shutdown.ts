@@ -27,7 +27,7 @@ type ShutdownInput = Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' 
 export function assembleShutdown(input: ShutdownInput, rooms: ShutdownRooms): readonly Component[] {
   const { clock, edges, flags, gates } = input;
   const { active, events, metrics, reports, stores } = rooms;
-  const { desired, kills, lifecycles, shutdown } = stores;
+  const { desired, kills, lifecycles, observed, shutdown } = stores;
   const log = input.log.with({ component: 'shutdown' });
   if (!gates.GracefulNodeShutdown) return [];
   const byPriority = gates.GracefulNodeShutdownBasedOnPodPriority;
@@ -44,6 +44,7 @@ export function assembleShutdown(input: ShutdownInput, rooms: ShutdownRooms): re
     }),
     active,
     lifecycles,
+    observed,
     kills,
     desired,
     reports,
@@ -59,7 +60,7 @@ function shutdownPeriods({ config, gates }: Pick<ShutdownInput, 'config' | 'gate
   return {
     byPriority: entries.map(({ priority, shutdownGracePeriodSeconds: seconds }) => ({
       priority,
-      seconds: Number(seconds),
+      seconds: seconds,
     })),
     totalMs: config.shutdownGracePeriod.ms,
     criticalMs: config.shutdownGracePeriodCriticalPods.ms,

@@ -54,6 +54,6 @@ describe('groupIndexOf', () => {
     [critical + 1_000, 3],
   ];
   test.each(cases)('priority %s → group %i', (priority, index) => {
-    expect(groupIndexOf(aPod({ ...(priority === undefined ? {} : { priority }) }), groups)).toBe(index);
+    expect(groupIndexOf(aPod(priority === undefined ? {} : { priority }), groups)).toBe(index);
   });
 });

@@ -1,9 +1,10 @@
 // Terminates the pods of one group of a node shutdown, and waits until nothing of them is left on the node.
 // Upstream: killPods in pkg/kubelet/nodeshutdown/nodeshutdown_manager.go.
-// Invariants: a pod is killed once; a pod that appears late is killed with the group in progress; the wait ends with the group's
+// Invariants: a pod is killed once; a running pod that appears late is killed with the group in progress; the wait ends with the group's
 // period, and what is unfinished continues.
 import type { Pod } from '../api/k8s/types.ts';
 import { isCleaned } from '../api/pod/active-pod.ts';
+import { isDown, type ObservedPod } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef, podUid } from '../api/pod/pod-ref.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
@@ -21,6 +22,7 @@ export interface GroupKillDeps {
     get(uid: PodUid): PodLifecycle | undefined;
     readonly changed: Subscribable<PodUid>;
   };
+  readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   readonly clock: Clock;
   readonly log: Logger;
@@ -33,11 +35,15 @@ const defaultGraceSeconds = 30;
 export class GroupKills {
   readonly #deps: GroupKillDeps;
   readonly #plan: ShutdownPlan;
+  /** The pods that had a worker when the shutdown began. */
+  readonly #present: ReadonlySet<PodUid>;
   readonly #killed = new Set<PodUid>();
 
   constructor(deps: GroupKillDeps, plan: ShutdownPlan) {
     this.#deps = deps;
     this.#plan = plan;
+    const uids = deps.active.all().map((pod) => podUid(pod));
+    this.#present = new Set(uids.filter((uid) => deps.lifecycles.get(uid) !== undefined));
   }
 
   /** The pods that this shutdown terminates. */
@@ -77,10 +83,17 @@ export class GroupKills {
     return this.#inScope(index).every((pod) => this.#deps.lifecycles.get(podUid(pod)) !== undefined);
   }
 
+  /** A pod that is new is rejected; one that an earlier kubelet started is not. */
+  #isKilled(uid: PodUid): boolean {
+    const { lifecycles, observed } = this.#deps;
+    if (lifecycles.get(uid) === undefined) return false;
+    return this.#present.has(uid) || !isDown(observed.get(uid));
+  }
+
   #killOnce(pod: Pod, index: number, own: Map<PodUid, Pod>): void {
-    const { kills, lifecycles, log } = this.#deps;
+    const { kills, log } = this.#deps;
     const uid = podUid(pod);
-    if (this.#killed.has(uid) || lifecycles.get(uid) === undefined) return;
+    if (this.#killed.has(uid) || !this.#isKilled(uid)) return;
     this.#killed.add(uid);
     own.set(uid, pod);
     const kill = this.#killOf(pod, index);

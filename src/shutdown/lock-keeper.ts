@@ -113,23 +113,21 @@ export class LockKeeper {
   }
 
   async #connect(signal: AbortSignal): Promise<LogindSession> {
-    const { logind, log, prepared } = this.#deps;
-    let session: LogindSession | undefined;
-    const isCurrent = (): boolean => session !== undefined && this.#session === session;
-    session = await logind.connect((active) => {
-      if (isCurrent()) prepared(active, false);
-    });
-    const connected = session;
-    if (signal.aborted) connected.close();
+    const { logind, prepared } = this.#deps;
+    const session = await logind.connect((active) => prepared(active, false));
+    if (signal.aborted) session.close();
     signal.throwIfAborted();
-    void connected.ended.then((cause) => {
-      connected.close();
-      if (!isCurrent()) return;
-      this.#session = undefined;
-      log.error('Lost the connection to systemd-logind, will reconnect', { cause });
-      this.#queue.addAfter('lock', reconnectMs);
-    });
-    return connected;
+    void this.#reconnectAfter(session);
+    return session;
+  }
+
+  async #reconnectAfter(session: LogindSession): Promise<void> {
+    const cause = await session.ended;
+    session.close();
+    if (this.#session !== session) return;
+    this.#session = undefined;
+    this.#deps.log.error('Lost the connection to systemd-logind, will reconnect', { cause });
+    this.#queue.addAfter('lock', reconnectMs);
   }
 
   #endSession(): void {
@@ -177,16 +175,18 @@ export class LockKeeper {
     const held = await session.takeLock();
     if (signal.aborted || !this.#mayHold) return await held.release();
     const before = this.#lock;
-    const lock = { held, session };
-    this.#lock = lock;
+    this.#lock = { held, session };
     log.info('Holding the inhibitor lock for shutdowns', { limitSeconds: this.limitSeconds });
-    void held.lost.then((cause) => {
-      if (this.#lock !== lock) return;
-      this.#lock = undefined;
-      log.error('Lost the inhibitor lock, will take it again', { cause });
-      this.#queue.addAfter('lock', reconnectMs);
-    });
+    void this.#retakeAfter(held);
     await before?.held.release();
+  }
+
+  async #retakeAfter(held: InhibitorLock): Promise<void> {
+    const cause = await held.lost;
+    if (this.#lock?.held !== held) return;
+    this.#lock = undefined;
+    this.#deps.log.error('Lost the inhibitor lock, will take it again', { cause });
+    this.#queue.addAfter('lock', reconnectMs);
   }
 
   #failed(err: unknown, retryInMs: number): void {

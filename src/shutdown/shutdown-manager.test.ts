@@ -130,6 +130,15 @@ describe('a shutdown', () => {
     expect(rig.history.at(-1)).toBe('4 proceed');
   });
 
+  test('waits for the end of a pod of an earlier group while there is time', async () => {
+    rig.add('slow', { ...stubborn, dies: 0.5 });
+    rig.add('proxy', {}, critical);
+    await rig.start();
+    await shutDown();
+    await rig.clock.advance(60_000);
+    expect(rig.history.slice(-2)).toEqual(['20.5 reported slow', '20.55 proceed']);
+  });
+
   test('an unreachable API server delays the release by five seconds at most', async () => {
     rig.apiIsAway = true;
     rig.add('web', { endsAfter: 1 });

@@ -33,6 +33,7 @@ export interface ShutdownDeps extends GroupKillDeps {
 
 interface Termination {
   readonly plan: ShutdownPlan;
+  readonly kills: GroupKills;
   readonly isResumed: boolean;
   readonly startedAtMs: number;
 }
@@ -104,8 +105,9 @@ export class ShutdownManager implements Component {
     state.set(true);
     events.node({ type: 'Normal', reason: 'Shutdown', message: 'Shutdown manager detected shutdown event' });
     const startedAtMs = isSame && since !== undefined ? since : clock.now();
+    const kills = new GroupKills(this.#deps, plan);
     const { signal } = (this.#current = new AbortController());
-    this.#idle = this.#idle.then(() => this.#terminate({ plan, isResumed, startedAtMs }, signal));
+    this.#idle = this.#idle.then(() => this.#terminate({ plan, kills, isResumed, startedAtMs }, signal));
   }
 
   /**
@@ -124,10 +126,9 @@ export class ShutdownManager implements Component {
   }
 
   /** Never rejects. */
-  async #terminate({ isResumed, plan, startedAtMs }: Termination, signal: AbortSignal): Promise<void> {
+  async #terminate({ isResumed, kills, plan, startedAtMs }: Termination, signal: AbortSignal): Promise<void> {
     const { clock, log, record } = this.#deps;
     const endMs = clock.monotonic() + plan.totalSeconds * 1_000;
-    const kills = new GroupKills(this.#deps, plan);
     record.started(startedAtMs);
     try {
       if (isResumed) await this.#untilSourcesReady(signal);
@@ -150,11 +151,10 @@ export class ShutdownManager implements Component {
   }
 
   async #untilReported(killed: ReadonlySet<PodUid>, endMs: number, signal: AbortSignal): Promise<void> {
-    const { clock, lifecycles, log, reports, state } = this.#deps;
+    const { clock, log, reports, state } = this.#deps;
     if (reports === undefined) return;
     const unreported = await untilReported({
       killed,
-      lifecycles,
       hasReportedEnd: (uid) => reports.hasReportedEnd(uid),
       isNodeReported: () => state.isReported,
       clock,

@@ -1,13 +1,10 @@
 // Waits until the API server has the last statuses of a shutdown: after that, the network may go.
 // Upstream does not wait: kubernetes/kubernetes#110755. Invariant: the wait is bounded, also without an API server.
-import { hasEnded } from '../api/pod/active-pod.ts';
-import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 
 interface UntilReportedOptions {
   readonly killed: ReadonlySet<PodUid>;
-  readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined };
   readonly hasReportedEnd: (uid: PodUid) => boolean;
   readonly isNodeReported: () => boolean;
   readonly clock: Clock;
@@ -19,10 +16,10 @@ interface UntilReportedOptions {
 const maxMs = 5_000;
 const pollMs = 50;
 
-/** Resolves with the number of statuses that were not reported in time. A pod that still runs has no last status. */
+/** Resolves with the number of statuses that were not reported in time, also of pods that have not ended. */
 export async function untilReported(options: UntilReportedOptions): Promise<number> {
-  const { clock, hasReportedEnd, isNodeReported, killed, lifecycles, signal } = options;
-  const waiting = new Set([...killed].filter((uid) => hasEnded(lifecycles.get(uid))));
+  const { clock, hasReportedEnd, isNodeReported, killed, signal } = options;
+  const waiting = new Set(killed);
   const endMs = Math.min(options.endMs, clock.monotonic() + maxMs);
   for (;;) {
     for (const uid of waiting) if (hasReportedEnd(uid)) waiting.delete(uid);

@@ -15,11 +15,12 @@ import { ShutdownManager } from '../../src/shutdown/shutdown-manager.ts';
 import { ShutdownRecord } from '../../src/shutdown/shutdown-record.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeLogind } from '../fakes/fake-logind.ts';
-import { aPod, type PodOver } from './builders.ts';
+import { anObservedPod, aPod, type PodOver } from './builders.ts';
 
-/** How a pod reacts: after how many seconds it ends by itself, how long its volumes take, when its status arrives. */
+/** How a pod reacts, in seconds: when it ends by itself, how long SIGKILL and its volumes take, when its status arrives. */
 interface Manners {
   readonly endsAfter?: number;
+  readonly dies?: number;
   readonly unmounts?: number;
   readonly reports?: number;
 }
@@ -63,6 +64,7 @@ export class ShutdownRig {
     this.logind.onProceed = () => this.#record('proceed');
   }
 
+  /** A pod that runs. */
   add(name: string, manners: Manners = {}, over: PodOver = {}): void {
     const pod = aPod({ name, ...over });
     this.#pods.set(podUid(pod), { pod, manners, lifecycle: syncing });
@@ -133,6 +135,7 @@ export class ShutdownRig {
         changed: this.#changed,
       },
       lifecycles: { get: (uid) => this.#pods.get(uid)?.lifecycle, changed: this.#changed },
+      observed: { get: (uid) => (this.#pods.has(uid) ? anObservedPod() : undefined) },
       kills: { kill: (uid, kill) => this.#kill(uid, kill) },
       desired: { sourcesReady: () => this.sourcesReady, ready: this.sourcesReadyChanged },
       reports: { hasReportedEnd: (uid) => this.#reported.has(uid) },
@@ -148,13 +151,14 @@ export class ShutdownRig {
     const name = entry.pod.metadata?.name ?? '';
     this.#record(`kill ${name} ${kill.graceSeconds}`);
     this.kills.set(name, kill);
-    const { endsAfter = 0, reports = 0, unmounts = 0 } = entry.manners;
+    const { dies = 0, endsAfter = 0, reports = 0, unmounts = 0 } = entry.manners;
     const put = (lifecycle: PodLifecycle): void => {
       entry.lifecycle = lifecycle;
       this.#changed.push(uid);
     };
     put({ state: 'terminating', startedAtMs: 0, graceSeconds: 0, sinceMs: 0, why: '', explain: '', kill });
-    await this.clock.sleep(Math.min(endsAfter, Math.max(1, kill.graceSeconds ?? 30)) * 1_000);
+    const graceSeconds = Math.max(1, kill.graceSeconds ?? 30);
+    await this.clock.sleep(Math.min(endsAfter, graceSeconds + dies) * 1_000);
     this.#record(`ended ${name}`);
     put({ state: 'terminated', startedAtMs: 0, atMs: 0, kill, cleaned: false });
     this.clock.setTimer(reports * 1_000, () => {

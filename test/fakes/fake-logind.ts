@@ -72,13 +72,13 @@ export class FakeLogind implements Logind {
   /** A shutdown begins, or is cancelled. */
   prepare(active: boolean): void {
     this.isPreparing = active;
-    for (const { onPrepare } of [...this.#sessions]) onPrepare(active);
+    for (const { onPrepare } of this.#sessions) onPrepare(active);
   }
 
   /** As when logind or the bus is stopped: connections and locks are lost. */
   stop(cause = 'logind was stopped'): void {
     this.isAway = true;
-    for (const session of [...this.#sessions]) session.end(cause);
+    for (const session of this.#sessions) session.end(cause);
     this.loseLocks(cause);
   }
 
@@ -89,7 +89,7 @@ export class FakeLogind implements Logind {
 
   /** As when the holders of the locks are killed. */
   loseLocks(cause = 'killed'): void {
-    for (const [id, lose] of [...this.#locks]) {
+    for (const [id, lose] of this.#locks) {
       this.#drop(id);
       lose(cause);
     }
