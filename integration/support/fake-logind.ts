@@ -15,7 +15,8 @@ const script = fileURLToPath(new URL('fake-logind.py', import.meta.url));
 export function logindUnavailableReason(): string | undefined {
   const reason = busUnavailableReason();
   if (reason !== undefined) return reason;
-  if (findProgram('systemd-inhibit') === undefined) return 'systemd-inhibit not found (make setup installs it)';
+  if (findProgram('systemd-inhibit') === undefined)
+    return 'systemd-inhibit not found (make setup installs it)';
   try {
     execFileSync(python, ['-c', 'import dbus.service, gi'], { stdio: 'ignore' });
     return undefined;

@@ -2,7 +2,6 @@
 
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { EventSink } from '../api/ports/events.ts';
-import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { ShutdownMetrics } from '../metrics/shutdown-metrics.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
@@ -24,7 +23,7 @@ interface ShutdownRooms {
 type ShutdownInput = Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log'>;
 
 /** None while the gate is off. Started before the sources, so that a shutdown in progress precedes the first pods. */
-export function assembleShutdown(input: ShutdownInput, rooms: ShutdownRooms): readonly Component[] {
+export function assembleShutdown(input: ShutdownInput, rooms: ShutdownRooms): readonly ShutdownManager[] {
   const { clock, edges, flags, gates } = input;
   const { active, events, metrics, reports, stores } = rooms;
   const { desired, kills, lifecycles, observed, shutdown } = stores;

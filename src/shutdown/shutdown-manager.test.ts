@@ -1,18 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ShutdownRig } from '../../test/builders/shutdown-rig.ts';
 
 const critical = { priority: 2_000_001_000 };
 /** Pods that ignore SIGTERM. */
 const stubborn = { endsAfter: 1_000 };
 
-let rig: ShutdownRig;
-beforeEach(() => {
-  rig = new ShutdownRig();
+/** A rig whose logind grants the default periods. It is stopped when the test ends. */
+function newRig(): ShutdownRig {
+  const rig = new ShutdownRig();
   rig.logind.limitMs = 30_000;
-});
-afterEach(() => rig.stop());
+  onTestFinished(() => rig.stop());
+  return rig;
+}
 
-async function shutDown(): Promise<void> {
+async function shutDown(rig: ShutdownRig): Promise<void> {
   rig.logind.prepare(true);
   await rig.clock.advance(0);
   rig.state.problemsReported(rig.state.problems());
@@ -20,11 +21,12 @@ async function shutDown(): Promise<void> {
 
 describe('a shutdown', () => {
   test('terminates ordinary pods first, then critical ones, then proceeds', async () => {
+    const rig = newRig();
     rig.add('web', { endsAfter: 2 });
     rig.add('proxy', { endsAfter: 3 }, critical);
     await rig.start();
     expect(rig.logind.locks).toBe(1);
-    await shutDown();
+    await shutDown(rig);
     expect(rig.state.isShuttingDown).toBe(true);
     await rig.clock.advance(30_000);
     expect(rig.history).toEqual([
@@ -43,9 +45,10 @@ describe('a shutdown', () => {
   });
 
   test('has the status, condition and evidence of a pod that the node shutdown terminated', async () => {
+    const rig = newRig();
     rig.add('web', {}, { priority: 7, terminationGracePeriodSeconds: 4 });
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     const message = 'Pod was terminated in response to imminent node shutdown.';
     expect(rig.kills.get('web')).toEqual({
       reason: 'Terminated',
@@ -60,6 +63,7 @@ describe('a shutdown', () => {
   });
 
   test('goes by priority, and spends no time on a group without pods', async () => {
+    const rig = newRig();
     rig.periods = {
       byPriority: [
         { priority: 1_000, seconds: 5 },
@@ -72,7 +76,7 @@ describe('a shutdown', () => {
     rig.add('low', stubborn, { priority: -4 });
     rig.add('high', { endsAfter: 1 }, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(30_000);
     expect(rig.history.filter((line) => !line.includes('reported'))).toEqual([
       '0 kill low 10',
@@ -84,10 +88,11 @@ describe('a shutdown', () => {
   });
 
   test('pods that ignore SIGTERM are killed in time for their statuses', async () => {
+    const rig = newRig();
     rig.add('web', stubborn);
     rig.add('proxy', { ...stubborn, reports: 0.5 }, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(60_000);
     expect(rig.history).toEqual([
       '0 kill web 20',
@@ -101,11 +106,12 @@ describe('a shutdown', () => {
   });
 
   test('waits for volumes, but not longer than the period of the group', async () => {
+    const rig = newRig();
     rig.add('quick', { unmounts: 3 });
     rig.add('proxy', {}, critical);
     rig.add('stuck', { unmounts: 1_000 }, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(60_000);
     expect(rig.history.filter((line) => !line.includes('reported'))).toEqual([
       '0 kill quick 20',
@@ -120,9 +126,10 @@ describe('a shutdown', () => {
   });
 
   test('kills a pod that appears late with the group in progress', async () => {
+    const rig = newRig();
     rig.add('proxy', { endsAfter: 4 }, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(1_000);
     rig.add('late', { endsAfter: 1 });
     await rig.clock.advance(30_000);
@@ -131,15 +138,17 @@ describe('a shutdown', () => {
   });
 
   test('waits for the end of a pod of an earlier group while there is time', async () => {
+    const rig = newRig();
     rig.add('slow', { ...stubborn, dies: 0.5 });
     rig.add('proxy', {}, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(60_000);
     expect(rig.history.slice(-2)).toEqual(['20.5 reported slow', '20.55 proceed']);
   });
 
   test('an unreachable API server delays the release by five seconds at most', async () => {
+    const rig = newRig();
     rig.apiIsAway = true;
     rig.add('web', { endsAfter: 1 });
     await rig.start();
@@ -150,6 +159,7 @@ describe('a shutdown', () => {
   });
 
   test('an unreachable API server delays the release no longer than logind waits', async () => {
+    const rig = newRig();
     rig.apiIsAway = true;
     rig.add('web', stubborn);
     rig.add('proxy', stubborn, critical);
@@ -160,6 +170,7 @@ describe('a shutdown', () => {
   });
 
   test('waits until the API server has the node as not ready', async () => {
+    const rig = newRig();
     await rig.start();
     rig.logind.prepare(true);
     await rig.clock.advance(1_000);
@@ -170,11 +181,12 @@ describe('a shutdown', () => {
   });
 
   test('records its start and end on disk and as metrics', async () => {
+    const rig = newRig();
     rig.add('web', { endsAfter: 2 });
     await rig.start();
     expect(rig.metrics).toEqual({ startedAtMs: 0, endedAtMs: 0 });
     const startedAtMs = rig.clock.now();
-    await shutDown();
+    await shutDown(rig);
     const startTime = new Date(startedAtMs).toISOString();
     expect(rig.stateFile()).toEqual({ startTime, endTime: '0001-01-01T00:00:00Z' });
     expect(rig.metrics).toEqual({ startedAtMs, endedAtMs: 0 });
@@ -191,10 +203,11 @@ describe('a shutdown', () => {
 
 describe('a cancelled shutdown', () => {
   test('kills no further group, keeps the lock, and ends the refusal of pods', async () => {
+    const rig = newRig();
     rig.add('web', { endsAfter: 5 });
     rig.add('proxy', {}, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(2_000);
     rig.logind.prepare(false);
     expect(rig.state.isShuttingDown).toBe(false);
@@ -206,15 +219,16 @@ describe('a cancelled shutdown', () => {
   });
 
   test('takes the lock again after it was released, and handles the next shutdown', async () => {
+    const rig = newRig();
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(1_000);
     expect(rig.logind.locks).toBe(0);
     rig.logind.prepare(false);
     await rig.clock.advance(0);
     expect(rig.logind.locks).toBe(1);
     rig.add('web', { endsAfter: 1 });
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(2_000);
     expect(rig.history.map((line) => line.replace(/^\S+ /, ''))).toEqual([
       'proceed',
@@ -226,12 +240,13 @@ describe('a cancelled shutdown', () => {
   });
 
   test('begins again at once', async () => {
+    const rig = newRig();
     rig.add('web', { endsAfter: 5 });
     rig.add('proxy', { endsAfter: 1 }, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     rig.logind.prepare(false);
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(30_000);
     expect(rig.history.at(-1)).toMatch(/proceed$/);
     expect(rig.stateFile()).not.toMatchObject({ endTime: '0001-01-01T00:00:00Z' });
@@ -239,10 +254,11 @@ describe('a cancelled shutdown', () => {
   });
 
   test('that was not signalled is found when logind is back', async () => {
+    const rig = newRig();
     rig.add('web', { endsAfter: 5 });
     rig.add('proxy', {}, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     rig.logind.isPreparing = false;
     rig.logind.restart();
     await rig.clock.advance(2_000);
@@ -254,6 +270,7 @@ describe('a cancelled shutdown', () => {
 
 describe('the limit of logind', () => {
   test('is raised to the sum of the periods', async () => {
+    const rig = newRig();
     rig.logind.limitMs = 5_000;
     await rig.start();
     expect(rig.logind.raised).toEqual([30]);
@@ -268,6 +285,7 @@ describe('the limit of logind', () => {
   ])(
     'that stays too low reduces the periods, with one line and one event: %s',
     async (cause, writeFailure) => {
+      const rig = newRig();
       rig.logind.limitMs = 6_000;
       rig.logind.appliesLimit = false;
       rig.logind.writeFailure = writeFailure;
@@ -283,7 +301,7 @@ describe('the limit of logind', () => {
         'Warning ShutdownGracePeriodReduced: systemd-logind delays a shutdown by 6 s at most, less than the configured 30 s: ' +
           `pods get 4 s from priority 0, 2 s from priority 2000000000 (${cause})`,
       ]);
-      await shutDown();
+      await shutDown(rig);
       await rig.clock.advance(60_000);
       expect(rig.kills.get('web')?.graceSeconds).toBe(4);
       expect(rig.kills.get('proxy')?.graceSeconds).toBe(2);
@@ -291,6 +309,7 @@ describe('the limit of logind', () => {
   );
 
   test('and the periods are read anew for every lock and every shutdown', async () => {
+    const rig = newRig();
     await rig.start();
     rig.periods = { ...rig.periods, totalMs: 60_000 };
     rig.manager?.poke();
@@ -298,13 +317,14 @@ describe('the limit of logind', () => {
     expect(rig.logind.raised).toEqual([60]);
     rig.periods = { ...rig.periods, totalMs: 12_000 };
     rig.add('web', stubborn);
-    await shutDown();
+    await shutDown(rig);
     expect(rig.kills.get('web')?.graceSeconds).toBe(2);
   });
 });
 
 describe('logind', () => {
   test('is left alone without periods, until there are some', async () => {
+    const rig = newRig();
     rig.periods = { byPriority: [], totalMs: 0, criticalMs: 0 };
     await rig.start();
     await rig.clock.advance(60_000);
@@ -320,6 +340,7 @@ describe('logind', () => {
   });
 
   test('that is away at the start is tried again, with one line in the log', async () => {
+    const rig = newRig();
     rig.logind.isAway = true;
     await rig.start();
     await rig.clock.advance(20_000);
@@ -331,11 +352,12 @@ describe('logind', () => {
   });
 
   test('that refuses the lock is asked again, and a shutdown meanwhile is handled', async () => {
+    const rig = newRig();
     rig.logind.refusal = 'Access denied';
     rig.add('web');
     await rig.start();
     await rig.clock.advance(2_000);
-    await shutDown();
+    await shutDown(rig);
     expect(rig.kills.has('web')).toBe(true);
     rig.logind.refusal = undefined;
     rig.logind.prepare(false);
@@ -344,6 +366,7 @@ describe('logind', () => {
   });
 
   test('that restarts has its lock taken again', async () => {
+    const rig = newRig();
     await rig.start();
     rig.logind.restart();
     expect(rig.logind.locks).toBe(0);
@@ -352,6 +375,7 @@ describe('logind', () => {
   });
 
   test('that is gone for a while is connected to again', async () => {
+    const rig = newRig();
     await rig.start();
     rig.logind.stop();
     await rig.clock.advance(120_000);
@@ -359,11 +383,12 @@ describe('logind', () => {
     await rig.clock.advance(30_000);
     expect([rig.logind.locks, rig.logind.sessions]).toEqual([1, 1]);
     rig.add('web');
-    await shutDown();
+    await shutDown(rig);
     expect(rig.kills.has('web')).toBe(true);
   });
 
   test('that loses the lock gives a new one', async () => {
+    const rig = newRig();
     await rig.start();
     rig.logind.loseLocks();
     await rig.clock.advance(1_000);
@@ -371,10 +396,11 @@ describe('logind', () => {
   });
 
   test('that is lost during a shutdown interrupts nothing', async () => {
+    const rig = newRig();
     rig.add('web', { endsAfter: 3 });
     rig.add('proxy', { endsAfter: 1 }, critical);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     rig.logind.restart();
     await rig.clock.advance(30_000);
     expect(rig.kills.size).toBe(2);
@@ -385,6 +411,7 @@ describe('logind', () => {
 
 describe('a restart of the kubelet', () => {
   test('continues the shutdown in progress, with the time that is left', async () => {
+    const rig = newRig();
     rig.writeState(rig.clock.now() - 14_000);
     rig.logind.isPreparing = true;
     rig.add('web', stubborn);
@@ -401,6 +428,7 @@ describe('a restart of the kubelet', () => {
   });
 
   test('waits for its sources five seconds at most', async () => {
+    const rig = newRig();
     rig.logind.isPreparing = true;
     rig.add('web');
     rig.sourcesReady = false;
@@ -410,19 +438,21 @@ describe('a restart of the kubelet', () => {
   });
 
   test('takes nothing from a shutdown that ended long ago', async () => {
+    const rig = newRig();
     rig.writeState(rig.clock.now() - 3_600_000);
     rig.add('web', stubborn);
     await rig.start();
     expect([rig.state.isShuttingDown, rig.logind.locks]).toEqual([false, 1]);
-    await shutDown();
+    await shutDown(rig);
     expect(rig.kills.get('web')?.graceSeconds).toBe(20);
     expect(rig.metrics.startedAtMs).toBe(rig.clock.now());
   });
 
   test('in the middle of a shutdown leaves it unfinished on disk, and releases the lock', async () => {
+    const rig = newRig();
     rig.add('web', stubborn);
     await rig.start();
-    await shutDown();
+    await shutDown(rig);
     await rig.clock.advance(1_000);
     await rig.stop();
     expect(rig.stateFile()).toMatchObject({ endTime: '0001-01-01T00:00:00Z' });

@@ -19,7 +19,7 @@ import type { ShutdownRecord } from './shutdown-record.ts';
 import { untilReported } from './until-reported.ts';
 import { untilTrue } from './until-true.ts';
 
-export interface ShutdownDeps extends GroupKillDeps {
+interface ShutdownDeps extends GroupKillDeps {
   readonly logind: Logind;
   /** May change: read for each shutdown, and whenever the lock is taken. */
   readonly periods: () => ShutdownPeriods;

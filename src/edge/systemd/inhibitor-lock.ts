@@ -68,7 +68,9 @@ function untilEnded(child: ChildProcessWithoutNullStreams): Promise<string> {
   });
   return new Promise((resolve) => {
     child.once('error', (err) => resolve(`cannot run systemd-inhibit: ${err.message}`));
-    child.once('exit', (code, signal) =>
+    // Ends the command, too, if systemd-inhibit was killed.
+    child.once('exit', () => child.stdin.destroy());
+    child.once('close', (code, signal) =>
       resolve(
         `systemd-inhibit ended (${signal ?? `exit code ${code}`})${text === '' ? '' : `: ${text.trim()}`}`,
       ),

@@ -29,7 +29,9 @@ function readyCondition(world: ClusterWorld): NodeCondition | undefined {
 }
 
 function events(world: ClusterWorld, reason: string): readonly (string | undefined)[] {
-  return world.api.objects.list('events').flatMap((event) => (event.reason === reason ? [event.message] : []));
+  return world.api.objects
+    .list('events')
+    .flatMap((event) => (event.reason === reason ? [event.message] : []));
 }
 
 const condition = (pod: Pod | undefined, type: string) =>
@@ -77,7 +79,8 @@ test('pods end in order with their status before the shutdown proceeds, and the 
   expect(tookMs).toBeLessThan(22_000);
   expect(events(world, 'Shutdown')).toEqual(['Shutdown manager detected shutdown event']);
   // Until the machine is off the lease is renewed, and no pod runs again.
-  const renewals = (): number => world.api.requestLines().filter((line) => / leases .*\/n$/.test(line)).length;
+  const renewals = (): number =>
+    world.api.requestLines().filter((line) => / leases .*\/n$/.test(line)).length;
   const renewed = renewals();
   await world.advance(30_000);
   expect(renewals()).toBeGreaterThan(renewed);
