@@ -10,6 +10,7 @@ const together = [
   'csi-*',
   'attach-controller',
   'device-plugin-faults',
+  'graceful-shutdown',
   'http-api',
   'image-pulls',
   'iptables',

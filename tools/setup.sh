@@ -25,6 +25,11 @@ install_packages() {
   # Shifts the clock of a process in tests.
   ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing+=(libfaketime)
   need dbus-daemon dbus-daemon
+  need systemd-inhibit systemd
+  # A process in the place of systemd-logind in tests.
+  for module in dbus gi; do
+    [ -e /usr/lib/python3/dist-packages/$module ] || missing+=(python3-$module)
+  done
   [ -x /opt/cni/bin/bridge ] || [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
   # busybox must be static: the test images contain nothing else.
   if command -v busybox >/dev/null 2>&1 && command -v ldd >/dev/null 2>&1 && ldd "$(command -v busybox)" >/dev/null 2>&1; then

@@ -52,6 +52,7 @@ export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms):
     kills: stores.kills,
     exclusive,
     pressure: stores.pressure,
+    shutdown: stores.shutdown,
     podLevelResources: gates.PodLevelResources,
     report: { events, metrics, log: log.with({ component: 'admission' }) },
   });

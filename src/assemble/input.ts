@@ -4,6 +4,7 @@ import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { HostDevices, HostPrograms } from '../api/ports/host-programs.ts';
 import type { CpuTopology } from '../api/ports/host-usage.ts';
 import type { IpTables } from '../api/ports/iptables.ts';
+import type { Logind } from '../api/ports/logind.ts';
 import type { MachineTopology } from '../api/ports/machine-topology.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
@@ -82,6 +83,7 @@ export interface Edges
     | 'hostDevices'
     | 'flexDrivers'
     | 'iptables'
+    | 'logind'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -99,6 +101,7 @@ export interface Edges
   readonly historyFiles: (directory: string) => HistoryFiles;
   readonly hostPrograms: HostPrograms;
   readonly hostDevices: HostDevices;
+  readonly logind: Logind;
   readonly flexDrivers: (directory: string, log: Logger) => DriverFiles;
   readonly iptables: IpTables;
 }

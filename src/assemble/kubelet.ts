@@ -43,6 +43,7 @@ import { assembleProbes } from './probes.ts';
 import { assembleBudget, assembleResources } from './resources.ts';
 import { assembleRuntime } from './runtime.ts';
 import { assembleServer } from './server.ts';
+import { assembleShutdown } from './shutdown.ts';
 import { assembleSources } from './sources.ts';
 import { assembleStats, openStats } from './stats.ts';
 import { assembleStatus } from './status.ts';
@@ -237,6 +238,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const features = {
     resources: exclusive.nodeResources,
     pressure: stores.pressure,
+    shutdown: stores.shutdown,
     volumesInUse: () => volumes.manager.inUse.report(desired),
     volumesInUseChanged: mergeChannels(volumes.manager.inUse.changed, desired.ready),
     volumesInUseReported: (names: readonly string[], reported: Node) =>
@@ -270,6 +272,7 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const history = assembleHistory(input, { stores, events, readers, cgroups, metrics });
   const liveConfig = assembleLiveConfig(input, { events, metrics });
+  const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
   const explain = { pods: explainer, eviction: eviction.dryRun };
   const handlers = {
     ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
@@ -326,6 +329,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...eviction.components,
     ...assembleNetwork(input),
     ...(node?.components ?? []),
+    ...shutdown,
     ...Object.values(sources).filter((source) => source !== undefined),
     ...(node === undefined ? [] : [node.source]),
   ];

@@ -43,6 +43,7 @@ interface NodeRooms {
 interface AssembledNode {
   readonly lease: NodeLease;
   readonly status: NodeStatusLoop;
+  readonly pusher: StatusPusher;
   /** Started first, so that they stop last: the lease, and the pusher of the last statuses. */
   readonly first: readonly Component[];
   /** Started after the ports are open. */
@@ -152,6 +153,7 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
   return {
     lease,
     status,
+    pusher,
     first: [lease, new NodeWatch({ follow, nodeName, own: ownNode }), pusher],
     components: [metrics.follow(ownNode), runtime, startingEvent(events), status, mirrors, versions],
     source,

@@ -6,6 +6,7 @@ import { ApiPods } from '../pods/api-pods.ts';
 import { DesiredPods } from '../pods/desired-pods.ts';
 import { sourceNames } from '../pods/source-names.ts';
 import { ProbeResults } from '../probes/probe-results.ts';
+import { NodeShutdown } from '../shutdown/node-shutdown.ts';
 import { PodStatuses } from '../status/pod-statuses.ts';
 import { PodKills } from '../workers/pod-kills.ts';
 import { PodLifecycles } from '../workers/pod-lifecycles.ts';
@@ -21,6 +22,7 @@ export interface SharedStores {
   readonly kills: PodKills;
   readonly inSync: PodsInSync;
   readonly pressure: Pressure;
+  readonly shutdown: NodeShutdown;
   /** The next two stay empty on a standalone node. */
   readonly apiPods: ApiPods;
   readonly ownNode: OwnNode;
@@ -36,6 +38,7 @@ export function createStores({ cluster, config }: Pick<AssembleInput, 'cluster' 
     kills: new PodKills(),
     inSync: new PodsInSync(),
     pressure: new Pressure(),
+    shutdown: new NodeShutdown(),
     apiPods: new ApiPods(),
     ownNode: new OwnNode(),
   };

@@ -49,6 +49,5 @@ export const missing = {
   csi: 'CSI',
   dra: 'dynamic resource allocation',
   logOutput: 'splitting and buffering of the log output',
-  shutdown: 'graceful node shutdown',
   tracing: 'tracing',
 } as const;

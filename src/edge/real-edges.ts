@@ -53,6 +53,7 @@ import { resultFile } from './probe/result-file.ts';
 import { type StatsHostOptions, statsHost } from './stats/stats-host.ts';
 import { StreamProxy } from './streams/stream-proxy.ts';
 import type { UpgradeProxyOptions } from './streams/upgrade-proxy.ts';
+import { logind } from './systemd/logind.ts';
 import { SystemdUnits } from './systemd/systemd-units.ts';
 import { VolumeFiles } from './volumes/volume-files.ts';
 
@@ -123,6 +124,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     hostDevices: new NodeHostDevices({ programs }),
     flexDrivers: (directory: string, log: Logger) => new DriverDirectory({ directory, clock, log }),
     iptables: new IpTablesPrograms(programs),
+    logind: logind({ clock }),
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,

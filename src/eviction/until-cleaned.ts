@@ -1,5 +1,6 @@
 // Waits until a terminated pod holds nothing on the node any more. Upstream: waitForPodsCleanup in
 // pkg/kubelet/eviction/eviction_manager.go, which polls.
+import { isCleaned } from '../api/pod/active-pod.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
@@ -48,9 +49,4 @@ function cleaned(uid: PodUid, lifecycles: LifecycleView, signal: AbortSignal): P
     signal.addEventListener('abort', check);
     check();
   });
-}
-
-function isCleaned(lifecycle: PodLifecycle | undefined): boolean {
-  if (lifecycle === undefined) return true;
-  return lifecycle.state === 'rejected' || (lifecycle.state === 'terminated' && lifecycle.cleaned);
 }

@@ -27,6 +27,13 @@ export interface NodeHost {
   network(name: string): Promise<NodeNetwork>;
 }
 
+interface ShutdownView {
+  problems(): readonly string[];
+  readonly changed: Subscribable<void>;
+  /** The node's status has these problems now. */
+  problemsReported(problems: readonly string[]): void;
+}
+
 /** Contributed by other components. */
 export interface NodeFeatureFacts {
   readonly resources: NodeResources;
@@ -37,8 +44,8 @@ export interface NodeFeatureFacts {
   readonly volumesInUseChanged?: Subscribable<void>;
   /** The node's status has these volumes now. `node`: the API server's response. */
   volumesInUseReported?(names: readonly string[], node: Node): void;
-  /** Reasons for NotReady beyond runtime and network: storage, a shutdown in progress. */
-  problems?(): readonly string[];
+  /** Whether the machine shuts down, a reason for NotReady. */
+  readonly shutdown?: ShutdownView;
   /** Reasons for NotReady that count only until the node was Ready once since it booted. */
   readonly startup?: StartupProblems;
 }
@@ -71,12 +78,15 @@ export class NodeFactsGatherer {
     const devices = devicesChanged === undefined ? [] : [devicesChanged];
     const volumes = features.volumesInUseChanged === undefined ? [] : [features.volumesInUseChanged];
     const startup = features.startup === undefined ? [] : [features.startup.changed];
-    return mergeChannels(runtime.changed, features.pressure.changed, ...devices, ...volumes, ...startup);
+    const shutdown = features.shutdown === undefined ? [] : [features.shutdown.changed];
+    const pressure = features.pressure.changed;
+    return mergeChannels(runtime.changed, pressure, ...devices, ...volumes, ...startup, ...shutdown);
   }
 
   /** The node's status with these facts was written. */
-  reported({ volumesInUse }: NodeFacts, node: Node): void {
+  reported({ problems, volumesInUse }: NodeFacts, node: Node): void {
     const { features } = this.#deps;
+    features.shutdown?.problemsReported(problems);
     if (volumesInUse !== undefined) features.volumesInUseReported?.(volumesInUse, node);
     if (isNodeReady(node)) features.startup?.passed();
   }
@@ -100,7 +110,7 @@ export class NodeFactsGatherer {
       images: images?.images.map(toNodeImage),
       runtimeHandlers: runtime.handlers,
       features: runtime.features,
-      problems: [...runtime.problems(), ...(features.problems?.() ?? [])],
+      problems: [...runtime.problems(), ...(features.shutdown?.problems() ?? [])],
       startupProblems: features.startup?.problems() ?? [],
       pressure: nodePressure(features.pressure.conditions()),
       volumesInUse: features.volumesInUse?.(),

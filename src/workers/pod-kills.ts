@@ -13,7 +13,7 @@ interface Entry {
 
 export class PodKills implements Store {
   readonly storeName = 'PodKills';
-  readonly writer = 'admission, eviction (requests), pod-workers (outcomes)';
+  readonly writer = 'admission, eviction, node-shutdown (requests), pod-workers (outcomes)';
   readonly changed = new Channel<PodUid>();
   readonly #entries = new Map<PodUid, Entry>();
 

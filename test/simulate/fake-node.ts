@@ -43,6 +43,7 @@ import { FakeCsiDrivers } from '../fakes/fake-csi-drivers.ts';
 import { FakeFlexDrivers } from '../fakes/fake-flex-drivers.ts';
 import { FakeHostDevices, FakeHostPrograms } from '../fakes/fake-host-programs.ts';
 import { FakeIpTables } from '../fakes/fake-iptables.ts';
+import { FakeLogind } from '../fakes/fake-logind.ts';
 import { FakeMemoryWatches } from '../fakes/fake-memory-watches.ts';
 import { FakeRegistrars } from '../fakes/fake-registrars.ts';
 import { fakeSpace, fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
@@ -122,6 +123,8 @@ export class FakeNode {
   readonly cgroups = new FakeCgroups();
   /** The tables outlive a kubelet. */
   readonly iptables = new FakeIpTables();
+  /** systemd-logind, which outlives a kubelet. */
+  readonly logind = new FakeLogind();
   /** The kernel's memory signals. */
   readonly memoryWatches = new FakeMemoryWatches();
   /** What the statistics read; a test may replace it before the start. */
@@ -427,6 +430,7 @@ export class FakeNode {
           },
         },
         csi: () => this.csi,
+        logind: this.logind,
         hostPrograms: new FakeHostPrograms(),
         hostDevices: new FakeHostDevices(),
         flexDrivers: () => new FakeFlexDrivers(),

@@ -12,6 +12,12 @@ export function hasEnded(lifecycle: Pick<PodLifecycle, 'state'> | undefined): bo
   return lifecycle?.state === 'terminated' || lifecycle?.state === 'rejected';
 }
 
+/** Nothing of the pod is left to release: its containers are down, its volumes unmounted. */
+export function isCleaned(lifecycle: PodLifecycle | undefined): boolean {
+  if (lifecycle === undefined) return true;
+  return lifecycle.state === 'rejected' || (lifecycle.state === 'terminated' && lifecycle.cleaned);
+}
+
 /**
  * Whether a desired pod uses the node, or is about to. A pod in a terminal phase is inactive, unless it is terminating: the
  * phase of an evicted pod is Failed while its containers still run. A pod without a worker yet has no lifecycle.

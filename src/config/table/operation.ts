@@ -103,13 +103,11 @@ export const operation = {
   }),
   shutdownGracePeriod: duration({
     gate: 'GracefulNodeShutdown',
-    effect: noneYet(missing.shutdown),
     applies: 'now',
     doc: 'How long a node shutdown is delayed so that pods can terminate. 0s disables this; otherwise at least 1s.',
   }),
   shutdownGracePeriodCriticalPods: duration({
     gate: 'GracefulNodeShutdown',
-    effect: noneYet(missing.shutdown),
     applies: 'now',
     doc: 'The part at the end of shutdownGracePeriod that is reserved for critical pods.',
   }),
@@ -124,7 +122,6 @@ export const operation = {
     {
       applies: 'now',
       gate: 'GracefulNodeShutdownBasedOnPodPriority',
-      effect: noneYet(missing.shutdown),
       doc: 'Shutdown grace periods by pod priority, instead of the two fields above.',
     },
   ),

@@ -1,42 +1,37 @@
-// One D-Bus connection to systemd: over the system bus or, without one, over systemd's private socket.
-// Upstream: go-systemd's dbus.NewWithContext. Why this library: docs/decisions/0012-dbus-native.md.
+// One D-Bus connection: to a bus, or to a socket without a bus daemon. Upstream: godbus/dbus.
+// Why this library: docs/decisions/0012-dbus-native.md.
 // Invariants: the library is loaded with the first connection; every call has a deadline; when the connection is lost,
 // every call in flight fails with 'Disconnected' and isClosed is true.
 import type { Message, MessageBus } from 'dbus-native';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import type { UnitProperty } from './unit-properties.ts';
 
-export interface BusAddresses {
-  /** D-Bus address of the system bus. */
-  readonly systemBus: string;
-  /** systemd's private socket: D-Bus without a bus daemon. */
-  readonly privateSocket: string;
+/** D-Bus address of the system bus. */
+export const systemBusAddress =
+  process.env['DBUS_SYSTEM_BUS_ADDRESS'] ?? 'unix:path=/run/dbus/system_bus_socket';
+
+/** An object of a service, and one of its interfaces. */
+export interface BusObject {
+  readonly destination: string;
+  readonly path: string;
+  readonly interface: string;
 }
 
-export const defaultAddresses: BusAddresses = {
-  systemBus: process.env['DBUS_SYSTEM_BUS_ADDRESS'] ?? 'unix:path=/run/dbus/system_bus_socket',
-  privateSocket: '/run/systemd/private',
-};
-
-const manager = 'org.freedesktop.systemd1.Manager';
-const destination = 'org.freedesktop.systemd1';
-const path = '/org/freedesktop/systemd1';
 const callMs = 10_000;
 
 export class BusConnection {
   readonly #bus: MessageBus;
   readonly #clock: Clock;
   #isClosed = false;
-  /** Called for every job that ended, with its path and result. */
-  onJob: (job: string, result: string) => void = () => undefined;
+  /** Called for every message that is not the reply of a call. */
+  onMessage: (message: Message) => void = () => undefined;
   onClose: () => void = () => undefined;
 
   constructor(bus: MessageBus, clock: Clock) {
     this.#bus = bus;
     this.#clock = clock;
-    bus.connection.on('message', (message: Message) => this.#handleSignal(message));
+    bus.connection.on('message', (message: Message) => this.onMessage(message));
     // The library fails the pending calls; the next call reconnects.
     bus.connection.on('error', () => this.#closed());
     bus.connection.on('end', () => this.#closed());
@@ -47,43 +42,31 @@ export class BusConnection {
     return this.#isClosed;
   }
 
-  /** Calls a method of systemd's manager. */
-  async call(member: string, signature: string, body: readonly unknown[]): Promise<unknown> {
-    return await this.send({ destination, path, interface: manager, member, signature, body: [...body] });
-  }
-
-  async version(): Promise<string> {
-    const value = await this.send({
-      destination,
-      path,
-      interface: 'org.freedesktop.DBus.Properties',
-      member: 'Get',
-      signature: 'ss',
-      body: [manager, 'Version'],
-    });
-    return String(value);
-  }
-
-  async send(message: Message): Promise<unknown> {
-    const what = `systemd call ${message.member ?? ''}`;
+  async call(
+    object: BusObject,
+    member: string,
+    signature = '',
+    body: readonly unknown[] = [],
+  ): Promise<unknown> {
+    const content = signature === '' ? {} : { signature, body: [...body] };
+    const what = `${serviceName(object)} call ${member}`;
     try {
       return await withDeadline({ clock: this.#clock, ms: callMs, what }, (signal) =>
-        Promise.resolve(this.#bus.invoke(message, { signal })),
+        Promise.resolve(this.#bus.invoke({ ...object, member, ...content }, { signal })),
       );
     } catch (err) {
       throw toKubeletError(err, what, this.#isClosed);
     }
   }
 
+  async property(object: BusObject, name: string): Promise<unknown> {
+    const properties = { ...object, interface: 'org.freedesktop.DBus.Properties' };
+    return await this.call(properties, 'Get', 'ss', [object.interface, name]);
+  }
+
   close(): void {
     this.#bus.connection.end();
     this.#closed();
-  }
-
-  #handleSignal(message: Message): void {
-    if (message.member !== 'JobRemoved' || message.interface !== manager) return;
-    const [, job, , result] = message.body ?? [];
-    if (typeof job === 'string' && typeof result === 'string') this.onJob(job, result);
   }
 
   #closed(): void {
@@ -93,45 +76,33 @@ export class BusConnection {
   }
 }
 
-/** Properties in the form that the library expects. */
-export async function toWire(properties: readonly UnitProperty[]): Promise<readonly unknown[]> {
-  const { Variant } = (await import('dbus-native')).default;
-  return properties.map(({ name, signature, value }) => [name, new Variant(signature, value)]);
-}
-
-/** Also subscribes to the signals of ended jobs. */
-export async function connectToSystemd(addresses: BusAddresses, clock: Clock): Promise<BusConnection> {
-  try {
-    return await connectOverBus(addresses.systemBus, clock);
-  } catch (err) {
-    return await open({ socket: addresses.privateSocket }, clock).catch((privateErr: unknown) => {
-      const message = `cannot reach systemd over ${addresses.systemBus} or ${addresses.privateSocket}`;
-      throw new KubeletError('unavailable', 'NoSystemd', message, {
-        cause: new AggregateError([err, privateErr], 'both failed'),
-      });
-    });
-  }
-}
-
-const busDaemon = {
+/** The bus daemon itself, which the bus does not let any other client impersonate. */
+export const busDaemon: BusObject = {
   destination: 'org.freedesktop.DBus',
   path: '/org/freedesktop/DBus',
   interface: 'org.freedesktop.DBus',
 };
 
-async function connectOverBus(busAddress: string, clock: Clock): Promise<BusConnection> {
+/** A connection that receives the signals of these match rules. */
+export async function openBus(
+  busAddress: string,
+  rules: readonly string[],
+  clock: Clock,
+): Promise<BusConnection> {
   const connection = await open({ busAddress }, clock);
   try {
-    await connection.send({ ...busDaemon, member: 'Hello' });
-    const rule = `type='signal',interface='${manager}',member='JobRemoved'`;
-    await connection.send({ ...busDaemon, member: 'AddMatch', signature: 's', body: [rule] });
-    // Fails if systemd is not on this bus.
-    await connection.version();
+    await connection.call(busDaemon, 'Hello');
+    for (const rule of rules) await connection.call(busDaemon, 'AddMatch', 's', [rule]);
     return connection;
   } catch (err) {
     connection.close();
     throw err;
   }
+}
+
+/** D-Bus without a bus daemon: every signal of the peer is received. */
+export async function openSocket(socket: string, clock: Clock): Promise<BusConnection> {
+  return await open({ socket }, clock);
 }
 
 async function open(
@@ -140,7 +111,7 @@ async function open(
 ): Promise<BusConnection> {
   const { default: dbus } = await import('dbus-native');
   const options = { ...where, direct: true, plainValues: true, returnBigInt: true };
-  return await withDeadline({ clock, ms: callMs, what: 'connecting to systemd' }, async (signal) => {
+  return await withDeadline({ clock, ms: callMs, what: 'connecting to D-Bus' }, async (signal) => {
     const bus = dbus.createClient(options);
     const connection = new BusConnection(bus, clock);
     await new Promise<void>((resolve, reject) => {
@@ -153,6 +124,11 @@ async function open(
   });
 }
 
+/** `org.freedesktop.systemd1` → `systemd1`. */
+function serviceName({ destination }: BusObject): string {
+  return destination.slice(destination.lastIndexOf('.') + 1);
+}
+
 /** The last part of the D-Bus error name becomes the reason: `org.freedesktop.systemd1.UnitExists` → `UnitExists`. */
 function toKubeletError(err: unknown, what: string, isClosed: boolean): KubeletError {
   if (err instanceof KubeletError) return err;
@@ -162,7 +138,7 @@ function toKubeletError(err: unknown, what: string, isClosed: boolean): KubeletE
       cause: err,
     });
   const name = err instanceof Error && 'dbusName' in err ? String(err.dbusName) : '';
-  const reason = name.slice(name.lastIndexOf('.') + 1) || 'SystemdError';
+  const reason = name.slice(name.lastIndexOf('.') + 1) || 'BusError';
   const kind = reason === 'NoSuchUnit' ? 'not-found' : reason === 'UnitExists' ? 'conflict' : 'internal';
   return new KubeletError(kind, reason, `${what} failed: ${text}`, { details: { name } });
 }

@@ -8,11 +8,11 @@ import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import {
   type BusAddresses,
-  type BusConnection,
   connectToSystemd,
   defaultAddresses,
+  type SystemdConnection,
   toWire,
-} from './bus-connection.ts';
+} from './systemd-connection.ts';
 import { systemdVersionOf, type UnitProperty } from './unit-properties.ts';
 
 interface SystemdUnitsOptions {
@@ -33,9 +33,9 @@ interface Jobs {
 
 export class SystemdUnits {
   readonly #options: SystemdUnitsOptions;
-  #connection: Promise<BusConnection> | undefined;
+  #connection: Promise<SystemdConnection> | undefined;
   #version: Promise<number> | undefined;
-  readonly #jobs = new WeakMap<BusConnection, Jobs>();
+  readonly #jobs = new WeakMap<SystemdConnection, Jobs>();
   /** Calls whose job path is not known yet: until it is, results have to be kept. */
   #pendingCalls = 0;
 
@@ -110,7 +110,7 @@ export class SystemdUnits {
 
   /** Returns the job's result: done, canceled, timeout, failed, dependency, skipped. */
   async #job(
-    connection: BusConnection,
+    connection: SystemdConnection,
     member: string,
     signature: string,
     body: readonly unknown[],
@@ -137,7 +137,7 @@ export class SystemdUnits {
     }
   }
 
-  async #retry<T>(work: (connection: BusConnection) => Promise<T>): Promise<T> {
+  async #retry<T>(work: (connection: SystemdConnection) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const connection = await this.#connect();
       try {
@@ -149,7 +149,7 @@ export class SystemdUnits {
     }
   }
 
-  async #connect(): Promise<BusConnection> {
+  async #connect(): Promise<SystemdConnection> {
     const opening = (this.#connection ??= this.#open());
     try {
       const connection = await opening;
@@ -162,7 +162,7 @@ export class SystemdUnits {
     return await this.#connect();
   }
 
-  async #open(): Promise<BusConnection> {
+  async #open(): Promise<SystemdConnection> {
     const { clock, addresses = defaultAddresses } = this.#options;
     const connection = await connectToSystemd(addresses, clock);
     const jobs: Jobs = { waiting: new Map(), ended: new Map() };

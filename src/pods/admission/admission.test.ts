@@ -16,6 +16,7 @@ const requesting = (name: string, cpu: string, over: PodOver = {}): Pod =>
 /** `live`: the labels that the API server has by now, or its failure. */
 function rig(cpu = '2', live?: Record<string, string> | Error) {
   let fetched = 0;
+  const shutdown = { isShuttingDown: false };
   const active: Pod[] = [];
   const running = new Set<string>();
   const events: [string, EventText][] = [];
@@ -59,6 +60,7 @@ function rig(cpu = '2', live?: Record<string, string> | Error) {
       isDevice: (resource) => resource === 'example.com/device',
     },
     pressure: { conditions: () => [] },
+    shutdown,
     podLevelResources: true,
     report: {
       events: {
@@ -78,7 +80,19 @@ function rig(cpu = '2', live?: Record<string, string> | Error) {
     active.push(pod);
     return (await admission.admit(pod, signal))?.reason;
   };
-  return { active, admit, events, fetched: () => fetched, kills, preempted, refused, released, running };
+  return {
+    active,
+    admission,
+    admit,
+    events,
+    fetched: () => fetched,
+    kills,
+    preempted,
+    refused,
+    released,
+    running,
+    shutdown,
+  };
 }
 
 test('counts admitted pods against the next', async () => {
@@ -88,6 +102,22 @@ test('counts admitted pods against the next', async () => {
     await admit(requesting('b', '1')),
     await admit(requesting('c', '1')),
   ]).toEqual([undefined, undefined, 'OutOfcpu']);
+});
+
+test('admits no new pod while the node shuts down, not even a critical one', async () => {
+  const { active, admission, admit, running, shutdown } = rig();
+  shutdown.isShuttingDown = true;
+  const critical = aPod({ priority: 2_000_000_000 });
+  expect(await admission.admit(critical, signal)).toEqual({
+    reason: 'NodeShutdown',
+    message: 'Pod was rejected as the node is shutting down.',
+  });
+  const old = aPod({ name: 'old' });
+  active.push(old);
+  running.add(podUid(old));
+  expect(await admit(old)).toBeUndefined();
+  shutdown.isShuttingDown = false;
+  expect(await admit(critical)).toBeUndefined();
 });
 
 test('does not count rejected or removed pods', async () => {

@@ -29,6 +29,7 @@ interface AdmissionDeps {
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   readonly exclusive: ExclusiveAdmission;
   readonly pressure: Pick<PressureView, 'conditions'>;
+  readonly shutdown: { readonly isShuttingDown: boolean };
   readonly podLevelResources: boolean;
   readonly report: {
     readonly events: EventSink;
@@ -54,6 +55,10 @@ interface Rejection {
 /** `isAffinityOnly`: nothing but the node's labels speaks against the pod. */
 type CheckedRejection = Rejection & { readonly isAffinityOnly?: true };
 
+const nodeShutdown: Rejection = {
+  reason: 'NodeShutdown',
+  message: 'Pod was rejected as the node is shutting down.',
+};
 const preemptionMessage = 'Preempted in order to admit critical pod';
 
 export class Admission {
@@ -82,7 +87,10 @@ export class Admission {
 
   async #admitOn(pod: Pod, node: () => Node, signal: AbortSignal): Promise<CheckedRejection | undefined> {
     return await this.#serialised(signal, async () => {
-      const rejection = this.#rejectUnderPressure(pod) ?? (await this.#placeOn(pod, node, signal));
+      const rejection =
+        this.#rejectInShutdown(pod) ??
+        this.#rejectUnderPressure(pod) ??
+        (await this.#placeOn(pod, node, signal));
       if (rejection === undefined) this.#record(pod);
       // The containers of a pod that still runs use what it holds until they have stopped.
       else if (!this.#isRunning(podUid(pod))) this.#deps.exclusive.release(podUid(pod));
@@ -100,6 +108,11 @@ export class Admission {
       this.#makeRoom(pod, node(), this.#others(pod), signal);
     if (isCriticalPod(pod)) return (await makeRoom()) ?? exclusive.admit(pod);
     return exclusive.admit(pod) ?? (await makeRoom());
+  }
+
+  /** differs from upstream: a pod that already runs when the kubelet starts is not rejected: it terminates with its group. */
+  #rejectInShutdown(pod: Pod): Rejection | undefined {
+    return this.#deps.shutdown.isShuttingDown && !this.#isRunning(podUid(pod)) ? nodeShutdown : undefined;
   }
 
   /** differs from upstream: a pod that already runs when the kubelet starts is not rejected; if it must go, it is evicted in turn. */

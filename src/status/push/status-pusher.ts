@@ -128,6 +128,15 @@ export class StatusPusher implements Component {
     this.#queue.add(uid);
   }
 
+  /** Whether the API server has the pod's terminal phase, or has no object of the pod. */
+  hasReportedEnd(uid: PodUid): boolean {
+    const { apiPods, desired } = this.#deps.stores;
+    const watched = statusTarget(desired, apiPods, uid);
+    if (watched === undefined) return true;
+    const object = laterObject(watched, this.#states.get(uid)?.written);
+    return isTerminalPhase(object.status?.phase);
+  }
+
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#queue.start();
     return { stopped: this.#stopAfter(signal) };
