@@ -32,6 +32,18 @@ const table = {
     options: [],
     takesKubeletFlags: false,
   },
+  doctor: {
+    summary: 'Check this machine and print what is wrong with the fix',
+    description: [
+      'Checks this machine with the settings of the kubelet: give it the same flags, such as --config. It prints one line per check (ok, warn or FAIL) and the fix below each finding. No check changes the machine, and each has a deadline.',
+      'The exit status is 0 if nothing failed, 1 if a check failed, and 2 if the arguments are wrong. docs/doctor.md describes every check.',
+    ],
+    argument: [],
+    options: [
+      { name: 'output', values: ['text', 'json'], summary: 'Print lines of text, or JSON for programs' },
+    ],
+    takesKubeletFlags: true,
+  },
   man: {
     summary: 'Print the manual page kubelet(8)',
     description: [

@@ -13,6 +13,7 @@ const usageExitCode = 2;
 
 const handlers: Readonly<Record<SubcommandName, () => Promise<CommandHandler>>> = {
   completion: async () => (await import('./print-text.ts')).printCompletion,
+  doctor: async () => (await import('./doctor.ts')).doctor,
   man: async () => (await import('./print-text.ts')).printManPage,
 };
 
