@@ -21,7 +21,10 @@ export function judgeApiServer(
       'join the cluster again, or correct the user of the kubeconfig',
     );
   if (status >= 500)
-    return fail(`${server} responds with ${status}`, 'look at the API server and at what is in front of it');
+    return fail(
+      `${server} responds with ${status}`,
+      'read the log of the API server and of the load balancer in front of it',
+    );
   if (status !== 200) return ok(`${server} responds (${status})`);
   return judgeApiVersion(`${server}, ${text ?? 'unknown version'}`, text, version);
 }

@@ -134,7 +134,11 @@ export const checks: readonly Check[] = [
   ),
   check('mount-propagation', ['rootDisk', 'privileges'], ({ privileges, rootDisk }, { settings }) =>
     judgeKnown(rootDisk, 'mount propagation', (value) =>
-      judgePropagation(value, privileges.isKnown && !privileges.value.missing.includes('CAP_SYS_ADMIN')),
+      judgePropagation(
+        value,
+        privileges.isKnown && !privileges.value.missing.includes('CAP_SYS_ADMIN'),
+        settings.rootDir,
+      ),
     ),
   ),
   check('clock', ['clock'], ({ clock }) => judgeKnown(clock, 'the clock', judgeClock)),

@@ -16,7 +16,7 @@ export function judgeDisk(
   if (!disk.isKnown)
     return fail(
       `${directory}: ${disk.why}`,
-      `stat ${directory}; if it hangs, the file system does not answer: look at the disk or at the server of the mount`,
+      `stat ${directory}; if it hangs, the file system does not answer: check the disk, or the server of the mount (dmesg)`,
     );
   if (disk.value === undefined) return ok('the runtime does not name the directory of its images');
   const { availableBytes, inodes, inodesFree, isReadOnly, mountPoint, path, totalBytes } = disk.value;

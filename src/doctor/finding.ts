@@ -1,4 +1,4 @@
-// What a check found, and how a judge says it. Data and constructors.
+// What a check found: status, finding and fix. Data and constructors.
 
 export type FindingStatus = 'ok' | 'warn' | 'fail';
 

@@ -38,6 +38,7 @@ async function gather(deps: RunDeps, key: keyof HostFacts): Promise<Fact<unknown
     );
     return { isKnown: true, value };
   } catch (err) {
+    signal.throwIfAborted();
     return { isKnown: false, why: describeError(err) };
   }
 }

@@ -28,7 +28,7 @@ export function spanText(ms: number): string {
   return `${Number((absolute / 1000).toFixed(1))} s`;
 }
 
-/** 2026-01-31; "an unknown date" for a time that is none. */
+/** 2026-01-31; "an unknown date" for an invalid time. */
 export function dateText(ms: number): string {
   return Number.isNaN(new Date(ms).getTime()) ? 'an unknown date' : new Date(ms).toISOString().slice(0, 10);
 }

@@ -1,4 +1,4 @@
-// Plugs the edges into kubelet doctor: every fact about the machine, gathered when it is asked for.
+// Plugs the edges into kubelet doctor: every fact about the machine, gathered on demand.
 // Invariant: one connection to the runtime for all facts, and close() leaves none.
 import { networkInterfaces } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -56,14 +56,14 @@ export function doctorHost(input: DoctorHostInput): ClosableHost {
   const cri = lazily(() => criClient({ runtimeEndpoint: settings.runtimeEndpoint, clock: input.clock }));
   return {
     facts: { ...machineFacts(input), ...runtimeFacts(settings, cri.get), ...clusterFacts(input) },
-    close: () => cri.made()?.close(),
+    close: () => cri.created()?.close(),
   };
 }
 
 /** An endpoint that is not valid throws where it is used first, so that the error is that of a fact. */
-function lazily<T>(make: () => T): { get(): T; made(): T | undefined } {
+function lazily<T>(create: () => T): { get(): T; created(): T | undefined } {
   let value: T | undefined;
-  return { get: () => (value ??= make()), made: () => value };
+  return { get: () => (value ??= create()), created: () => value };
 }
 
 type RuntimeKeys =
