@@ -10,6 +10,7 @@ const together = [
   'csi-*',
   'attach-controller',
   'device-plugin-faults',
+  'doctor',
   'http-api',
   'image-pulls',
   'manifest-faults',
