@@ -11,6 +11,7 @@ const together = [
   'attach-controller',
   'device-plugin-faults',
   'graceful-shutdown',
+  'doctor',
   'http-api',
   'image-pulls',
   'iptables',

@@ -133,6 +133,11 @@ const applyNames: Readonly<Record<Applies, string>> = {
   restart: 'restart',
 };
 
+/** The default of a setting without markup, with a note on what it depends on. */
+export function settingDefault(field: Field<unknown>): string {
+  return defaultCell(field).replaceAll('`', '');
+}
+
 function defaultCell(field: Field<unknown>): string {
   if (field.kind === 'object' && !field.optional) return '';
   const parts = [valueText(field.fileDefault ?? field.default)];

@@ -1,6 +1,5 @@
 // The kubelet command: argv → configuration → start-up steps → assemble → run until a signal → exit code.
 // Upstream: cmd/kubelet/app/server.go. Owns what belongs to the process: its streams, environment and exit code.
-import { readdir, readFile } from 'node:fs/promises';
 import { assemble, type Kubelet } from '../assemble/kubelet.ts';
 import { realClock } from '../base/clock.ts';
 import { Aborted } from '../base/errors.ts';
@@ -10,7 +9,6 @@ import { textLogger } from '../base/log/log-text.ts';
 import { Supervisor } from '../base/supervisor.ts';
 import { loadCommandLine, type RunOutcome } from '../config/command-line/load-command-line.ts';
 import { maskedConfiguration } from '../config/configz.ts';
-import type { ConfigurationFiles } from '../config/load/read-files.ts';
 import type { HostFacts } from '../config/validation/context.ts';
 import { findHierarchies, type Hierarchies } from '../edge/cgroup/hierarchies.ts';
 import { ConfigurationDirectory } from '../edge/files/configuration-files.ts';
@@ -27,6 +25,7 @@ import { runStartup } from '../startup/run-startup.ts';
 import { startupSteps } from '../startup/startup-steps.ts';
 import { SystemdReady } from '../startup/systemd-ready.ts';
 import { checkSyncLoop, Watchdog } from '../startup/watchdog.ts';
+import { configurationFiles } from './configuration-files.ts';
 import { type LiveCommandRun, type LiveRun, liveConfigFlags, runLiveCommand } from './live-command.ts';
 import { logOutput } from './log-output.ts';
 import { startupHost, startupSettings } from './startup-host.ts';
@@ -195,18 +194,6 @@ async function findHierarchiesIfAny(log: Logger): Promise<Hierarchies | undefine
     log.error('Failed to find the cgroup hierarchies, running pods without cgroups of their own', { err });
     return undefined;
   }
-}
-
-function configurationFiles(): ConfigurationFiles {
-  return {
-    read: (path) => readFile(path, 'utf8'),
-    list: async (path) =>
-      (await readdir(path, { withFileTypes: true })).map((entry) => ({
-        name: entry.name,
-        isDirectory: entry.isDirectory(),
-      })),
-    workingDirectory: process.cwd(),
-  };
 }
 
 function createLogger(format: string, verbosity: Verbosity, write: (line: string) => void): Logger {

@@ -32,6 +32,17 @@ const names: Readonly<Partial<Record<CgroupDriver, string>>> = {
   [CgroupDriver.CGROUPFS]: 'cgroupfs',
 };
 
+/** What the runtime reports now; undefined if it lacks the call or the driver is unknown. */
+export async function reportedCgroupDriver(call: () => Promise<RuntimeConfig>): Promise<string | undefined> {
+  try {
+    const { linux } = await call();
+    return linux === undefined ? undefined : names[linux.cgroupDriver];
+  } catch (err) {
+    if (isUnimplemented(err)) return undefined;
+    throw err;
+  }
+}
+
 interface FoundDriver {
   readonly cgroupDriver: string;
   /** False if the runtime lacks the call. */

@@ -37,7 +37,7 @@ export const kernelSettings: Readonly<Record<string, number>> = {
   'kernel/keys/root_maxbytes': 25_000_000,
 };
 
-const requiredControllers = ['cpu', 'cpuacct', 'cpuset', 'memory'];
+export const requiredControllers = ['cpu', 'cpuacct', 'cpuset', 'memory'];
 
 export function requirementSteps(
   settings: RequirementSettings,

@@ -37,6 +37,8 @@ export interface Syscalls extends EventCalls {
   seekEnd(fd: number): void;
   /** Calls back whenever the descriptor is readable, until closed. Does not keep the process alive. */
   whenReadable(fd: number, onReadable: () => void): { close(): void };
+  /** Whether the kernel's clock is synchronized, as a time daemon reports it to the kernel. Changes nothing. */
+  isClockSynchronized(): boolean;
   /** Sends one datagram without blocking. `address` is a struct sockaddr_un. */
   sendDatagram(address: Uint8Array, message: string): void;
 }
@@ -60,6 +62,7 @@ export async function loadSyscalls(): Promise<Syscalls> {
     },
     whenReadable: (fd, onReadable) => whenReadable(koffi, fd, onReadable),
     ...eventCalls(koffi, native, (fd, onReadable) => whenReadable(koffi, fd, onReadable)),
+    isClockSynchronized: () => isClockSynchronized(koffi, native),
     sendDatagram: (address, message) => sendDatagram(koffi, native, address, message),
   };
 }
@@ -89,6 +92,7 @@ function bind(koffi: Koffi) {
     ) => number,
     // Node tracks the descriptors it opened itself; its own close() warns about others.
     close: libc.func('close', 'int', ['int']) as (fd: number) => number,
+    adjtimex: libc.func('adjtimex', 'int', ['void *']) as (timex: Uint8Array) => number,
     lseek: libc.func('lseek', 'int64', ['int', 'int64', 'int']) as (
       fd: number,
       offset: number,
@@ -119,6 +123,16 @@ function bind(koffi: Koffi) {
       addressLength: number,
     ) => number,
   };
+}
+
+/** Larger than struct timex on every architecture; zero means no mode, so nothing is set. */
+const timexBytes = 256;
+const clockUnsynchronized = 5;
+
+function isClockSynchronized(koffi: Koffi, native: Native): boolean {
+  const state = native.adjtimex(new Uint8Array(timexBytes));
+  if (state < 0) throw errnoError(koffi.errno(), 'read the state of the clock');
+  return state !== clockUnsynchronized;
 }
 
 const seekEnd = 2;
