@@ -20,6 +20,8 @@ const together = [
   'volume-objects',
 ].map((name) => `integration/${name}.test.ts`);
 const all = 'integration/**/*.test.ts';
+/** Changes the machine: vitest.vm.config.ts. */
+const onlyInVm = 'integration/vm/**';
 
 const common = {
   globalSetup: ['integration/rig/fetch-runtime.ts', 'integration/rig/clear-dead-rigs.ts'],
@@ -48,7 +50,7 @@ export default defineConfig({
           ...common,
           name: 'alone',
           include: [all],
-          exclude: together,
+          exclude: [...together, onlyInVm],
           maxWorkers: 1,
           fileParallelism: false,
           sequence: { groupOrder: 1 },
