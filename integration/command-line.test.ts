@@ -54,6 +54,29 @@ describe('the kubelet command', () => {
       expect(listed.size).toBeGreaterThan(130);
     });
 
+  test('prints the manual page and a completion script, and refuses other arguments', async () => {
+    const command = (...args: readonly string[]) =>
+      run(join(repositoryRoot(), 'bin', 'kubelet'), [...args], 20_000);
+    expect(await command('man')).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^\.TH KUBELET 8 [^]*\\fB\\-\\-max\\-pods\\fR/),
+      stderr: '',
+    });
+    expect(await command('completion', 'bash')).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('complete -F _kubelet kubelet\n'),
+      stderr: '',
+    });
+    expect(await command('completion', 'tcsh')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^kubelet completion: "tcsh" is not one of bash, zsh, fish\n\nUsage:\n {2}kubelet completion bash\|zsh\|fish\n$/,
+      ),
+    });
+    expect(await command('man', '--help')).toMatchObject({ code: 0, stderr: '' });
+  });
+
   test('reports unknown flags, stray arguments and invalid values together, with suggestions', async () => {
     const { code, stdout, stderr } = await kubelet(
       '--no-such-flag',

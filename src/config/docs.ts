@@ -114,6 +114,11 @@ function rows(field: Field<unknown>, path: readonly string[]): string {
   return `| ${cells.join(' | ')} |\n${field.fields === undefined ? '' : table(field.fields, path)}`;
 }
 
+/** The default of a setting without markup, with a note on what it depends on. */
+export function settingDefault(field: Field<unknown>): string {
+  return defaultCell(field).replaceAll('`', '');
+}
+
 function defaultCell(field: Field<unknown>): string {
   if (field.kind === 'object' && !field.optional) return '';
   const parts = [valueText(field.fileDefault ?? field.default)];

@@ -59,6 +59,8 @@ export interface FlagSpec {
   readonly doc?: string;
   /** Upstream does not have it. */
   readonly own?: true;
+  /** What a shell offers as its value, if the type, `oneOf` and `path` of the row do not say it. */
+  readonly completes?: 'file' | 'directory' | readonly string[];
 }
 
 export interface Field<T> {

@@ -5,6 +5,8 @@ import { describeEffect } from '../effect.ts';
 import { listedGates } from '../gates/feature-gates.ts';
 import { allFlags, type FlagEntry } from './flag-index.ts';
 import { flagTypeNames } from './flag-values.ts';
+import { subcommandNames, subcommands, subcommandUsage } from './subcommands.ts';
+import { wrap } from './wrap.ts';
 
 export const usageHint = `Usage:
   kubelet [flags]
@@ -25,12 +27,17 @@ deprecated; they still work and take precedence over the files.
 
 Usage:
   kubelet [flags]
-
-Flags:
 `;
 
 export function helpText(): string {
-  return `${introduction}${allFlags.map(flagHelp).join('')}`;
+  return `${introduction}${commandsHelp()}\nFlags:\n${allFlags.map(flagHelp).join('')}`;
+}
+
+/** The usage of each command below that of the kubelet, then what it does. */
+function commandsHelp(): string {
+  const usages = subcommandNames.map((name) => `  ${subcommandUsage(name)}\n`);
+  const summaries = subcommandNames.map((name) => `  ${name.padEnd(12)}${subcommands[name].summary}\n`);
+  return `${usages.join('')}\nCommands:\n${summaries.join('')}`;
 }
 
 function flagHelp(entry: FlagEntry): string {
@@ -71,16 +78,4 @@ export function flagDefault(entry: FlagEntry): string {
   if (typeof value === 'boolean') return value ? 'true' : '';
   if (entry.type === 'quantity' || typeof value !== 'string' || value === '') return '';
   return entry.type === 'ip' ? value : JSON.stringify(value);
-}
-
-function wrap(text: string, columns: number): readonly string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    if (line !== '' && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }

@@ -24,29 +24,29 @@ export const kubeletFlags = {
     doc: "Reserve CPU, memory, ephemeral storage and processes for the system according to the machine's size, each unless kubeReserved or systemReserved sets it. The kubelet logs the amounts when it starts.",
   }),
   bootstrapKubeconfig: text({
-    flag: { name: 'bootstrap-kubeconfig', deprecated: false },
+    flag: { name: 'bootstrap-kubeconfig', deprecated: false, completes: 'file' },
     doc: 'Kubeconfig for requesting the client certificate if --kubeconfig does not exist. The kubelet writes the resulting kubeconfig to --kubeconfig, and key and certificate to --cert-dir.',
   }),
   certDir: text({
     default: '/var/lib/kubelet/pki',
-    flag: { name: 'cert-dir', deprecated: false },
+    flag: { name: 'cert-dir', deprecated: false, completes: 'directory' },
     doc: 'Directory of the certificates that the kubelet obtains or creates.',
   }),
   cloudProvider: text({
-    flag: { name: 'cloud-provider', deprecated: false },
+    flag: { name: 'cloud-provider', deprecated: false, completes: ['external'] },
     doc: 'external if a cloud controller manager initializes the Node; empty without a cloud provider.',
   }),
   config: text({
-    flag: { name: 'config', deprecated: false },
+    flag: { name: 'config', deprecated: false, completes: 'file' },
     doc: 'Configuration file (KubeletConfiguration, YAML or JSON). Flags take precedence.',
   }),
   configDir: text({
-    flag: { name: 'config-dir', deprecated: false },
+    flag: { name: 'config-dir', deprecated: false, completes: 'directory' },
     doc: 'Directory of drop-ins: every *.conf file in it is merged over --config, in lexical order.',
   }),
   devicePluginDir: text({
     default: '/var/lib/kubelet/device-plugins',
-    flag: { name: 'device-plugin-dir', deprecated: false, own: true },
+    flag: { name: 'device-plugin-dir', deprecated: false, own: true, completes: 'directory' },
     doc: 'Directory of the sockets of device plugins and of their checkpoint. Device plugins expect the default, whatever --root-dir is.',
   }),
   devicePluginWait: duration({
@@ -75,7 +75,11 @@ export const kubeletFlags = {
     doc: 'Ignore hard eviction thresholds in the computation of allocatable.',
   }),
   experimentalMounterPath: text({
-    flag: { name: 'experimental-mounter-path', deprecated: 'It will be removed; use CSI drivers instead.' },
+    flag: {
+      name: 'experimental-mounter-path',
+      deprecated: 'It will be removed; use CSI drivers instead.',
+      completes: 'file',
+    },
     effect: noneYet('mounting by an external program'),
     doc: 'Path of a program to use instead of mount.',
   }),
@@ -102,11 +106,11 @@ export const kubeletFlags = {
     doc: 'How often container statistics are collected.',
   }),
   imageCredentialProviderBinDir: text({
-    flag: { name: 'image-credential-provider-bin-dir', deprecated: false },
+    flag: { name: 'image-credential-provider-bin-dir', deprecated: false, completes: 'directory' },
     doc: 'Directory of the credential provider plugins.',
   }),
   imageCredentialProviderConfig: text({
-    flag: { name: 'image-credential-provider-config', deprecated: false },
+    flag: { name: 'image-credential-provider-config', deprecated: false, completes: 'file' },
     doc: 'CredentialProviderConfig file, or a directory of them (.json, .yaml, .yml, in lexical order).',
   }),
   imageGcKeep: strings({
@@ -114,11 +118,11 @@ export const kubeletFlags = {
     doc: 'Images that garbage collection never removes: a name (without tag and digest it stands for all of the repository), an ID, or a prefix of names that ends in *.',
   }),
   kubeconfig: text({
-    flag: { name: 'kubeconfig', deprecated: false },
+    flag: { name: 'kubeconfig', deprecated: false, completes: 'file' },
     doc: 'Kubeconfig of the API server. Without it the kubelet runs in standalone mode, with static pods only.',
   }),
   lockFile: text({
-    flag: { name: 'lock-file', deprecated: false },
+    flag: { name: 'lock-file', deprecated: false, completes: 'file' },
     doc: 'File that the kubelet locks, so that only one kubelet runs at a time.',
   }),
   maximumDeadContainers: int32({
@@ -153,7 +157,7 @@ export const kubeletFlags = {
   }),
   rootDir: text({
     default: '/var/lib/kubelet',
-    flag: { name: 'root-dir', deprecated: false },
+    flag: { name: 'root-dir', deprecated: false, completes: 'directory' },
     doc: "Directory of the kubelet's own files: pods, volumes, plugins, checkpoints.",
   }),
   runtimeCgroups: text({

@@ -57,7 +57,17 @@ export const reserved = {
   }),
   enforceNodeAllocatable: strings({
     default: ['pods'],
-    flag: 'enforce-node-allocatable',
+    flag: {
+      name: 'enforce-node-allocatable',
+      completes: [
+        'none',
+        'pods',
+        'system-reserved',
+        'kube-reserved',
+        'system-reserved-compressible',
+        'kube-reserved-compressible',
+      ],
+    },
     doc: 'What is limited to its share: pods, system-reserved, kube-reserved, or the latter two with -compressible (CPU only); or none alone. The reserved ones need their cgroup, all need cgroupsPerQOS.',
   }),
   allowedUnsafeSysctls: strings({
@@ -72,7 +82,7 @@ export const reserved = {
   volumePluginDir: text({
     default: '/usr/libexec/kubernetes/kubelet-plugins/volume/exec/',
     path: true,
-    flag: 'volume-plugin-dir',
+    flag: { name: 'volume-plugin-dir', completes: 'directory' },
     doc: 'Directory of FlexVolume drivers.',
   }),
   providerID: text({

@@ -23,7 +23,7 @@ export const resources = {
   }),
   cgroupDriver: text({
     default: 'cgroupfs',
-    flag: 'cgroup-driver',
+    flag: { name: 'cgroup-driver', completes: ['cgroupfs', 'systemd'] },
     doc: 'How cgroups are managed: systemd, or cgroupfs for direct management by the kubelet. The driver that the container runtime reports takes precedence.',
   }),
   cpuManagerPolicy: choice(['none', 'static'], {

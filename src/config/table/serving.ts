@@ -10,7 +10,7 @@ import {
   strings,
   text,
 } from '../schema.ts';
-import { tlsVersionNames } from '../tls-names.ts';
+import { preferredCipherSuites, tlsVersionNames } from '../tls-names.ts';
 
 export const serving = {
   enableServer: boolean({
@@ -82,7 +82,7 @@ export const serving = {
     doc: 'Private key of tlsCertFile in PEM.',
   }),
   tlsCipherSuites: strings({
-    flag: 'tls-cipher-suites',
+    flag: { name: 'tls-cipher-suites', completes: preferredCipherSuites },
     doc: "Cipher suites of the server up to TLS 1.2, by their IANA names. Empty means Go's defaults, suites with forward secrecy. The suites of TLS 1.3 cannot be configured.",
   }),
   tlsCurvePreferences: integers({
