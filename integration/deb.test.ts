@@ -44,19 +44,29 @@ describeOnRig('the Debian package', () => {
     await node.node.stop();
   });
 
-  test('has upstream\'s paths, belongs to root, and names nothing of the machine that built it', async () => {
+  test("has upstream's paths, belongs to root, and names nothing of the machine that built it", async () => {
     const list = await mustRun('dpkg-deb', ['--contents', first.file]);
-    const lines = list.trim().split('\n').map((line) => line.split(/\s+/));
+    const lines = list
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/\s+/));
     expect(new Set(lines.map(([mode]) => mode))).toEqual(new Set(['drwxr-xr-x', '-rw-r--r--', '-rwxr-xr-x']));
     expect(new Set(lines.map(([, owner]) => owner))).toEqual(new Set(['root/root']));
     const programs = lines.filter(([mode]) => mode === '-rwxr-xr-x').map((line) => line.at(-1));
     expect(programs).toEqual(['./usr/bin/kubelet', './usr/lib/kubelet-ts/bin/kubelet']);
     expect(lines.map((line) => line.at(-1))).toEqual(
-      expect.arrayContaining([`.${unit}`, './etc/default/kubelet', './etc/kubernetes/manifests/', './var/lib/kubelet/']),
+      expect.arrayContaining([
+        `.${unit}`,
+        './etc/default/kubelet',
+        './etc/kubernetes/manifests/',
+        './var/lib/kubelet/',
+      ]),
     );
     const unpacked = join(dir, 'unpacked');
     await mustRun('dpkg-deb', ['--raw-extract', first.file, unpacked]);
-    const files = readdirSync(unpacked, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const files = readdirSync(unpacked, { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    );
     const telling = files
       .map(({ parentPath, name }) => join(parentPath, name))
       .filter((file) => readFileSync(file).includes(repositoryRoot()));
@@ -91,7 +101,9 @@ describeOnRig('the Debian package', () => {
     expect(acts(await control('dpkg -P kubelet-ts'))).toEqual([]);
     expect(acts(await control(`dpkg -i ${first.file}`))).toEqual(['daemon-reload', 'start kubelet.service']);
     // As in a container image that is being built.
-    await node.run("printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d");
+    await node.run(
+      "printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d",
+    );
     expect(acts(await control(`dpkg -i ${next.file}`))).toEqual(['daemon-reload']);
     await node.run('rm /usr/sbin/policy-rc.d');
   });
@@ -180,7 +192,8 @@ describeOnRig('the Debian package', () => {
       expect((await kubelet.healthz()).text).toBe('ok');
       expect(await kubelet.stop()).toEqual({ code: 0, signal: null });
       await kubelet.start();
-      const readyAgain = async (): Promise<boolean> => (await kubelet.pods()).some(({ status }) => isReady(status));
+      const readyAgain = async (): Promise<boolean> =>
+        (await kubelet.pods()).some(({ status }) => isReady(status));
       await waitFor(readyAgain, 'the pod to be ready to the next kubelet');
       expect(facts()).toEqual(before);
     });
@@ -188,7 +201,9 @@ describeOnRig('the Debian package', () => {
 });
 
 /** Packages with the names, paths and scripts of those of pkgs.k8s.io. */
-async function buildUpstreamDebs(dir: string): Promise<{ readonly kubelet: string; readonly kubeadm: string }> {
+async function buildUpstreamDebs(
+  dir: string,
+): Promise<{ readonly kubelet: string; readonly kubeadm: string }> {
   const helper = (action: string): string => `deb-systemd-helper ${action} kubelet.service`;
   const kubelet = await buildSmallDeb(dir, {
     name: 'kubelet',

@@ -28,7 +28,8 @@ function options(): { arch: string; out: string; revision: string; fast: boolean
 function sourceDateEpoch(): number {
   const given = process.env['SOURCE_DATE_EPOCH'];
   if (given !== undefined && given !== '') {
-    if (!/^[0-9]{1,12}$/.test(given)) throw new Error(`SOURCE_DATE_EPOCH is not a number of seconds: ${given}`);
+    if (!/^[0-9]{1,12}$/.test(given))
+      throw new Error(`SOURCE_DATE_EPOCH is not a number of seconds: ${given}`);
     return Number(given);
   }
   try {

@@ -46,5 +46,5 @@ next=$(ls "$PWD/$packages"/next/*.deb)
 
 echo "test-vm: starting the virtual machine; under emulation this takes some ten minutes"
 export VM_INIT=systemd RIG_SLOWNESS="${RIG_SLOWNESS:-6}"
-exec tools/vm.sh "$kernel" env VM_PACKAGE="$first" VM_NEXT_PACKAGE="$next" \
+exec tools/vm.sh "$kernel" env CI=1 NO_COLOR=1 VM_PACKAGE="$first" VM_NEXT_PACKAGE="$next" \
   node_modules/.bin/vitest run --config vitest.vm.config.ts --reporter=verbose "$@"

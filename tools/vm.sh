@@ -128,6 +128,6 @@ qemu-system-x86_64 "${accel[@]}" -smp "$(nproc)" -m "${VM_MEMORY:-8192}" -nograp
   -kernel "$kernel/boot/vmlinuz-$release" -initrd "$work/initrd" \
   -append "console=ttyS0 quiet panic=-1 psi=1" \
   -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
-  -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" </dev/null | tr -d '\r' | tee "$work/console"
+  -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" </dev/null | sed -u 's|\r||g' | tee "$work/console"
 code=$(sed -n 's/.*vm: exited with //p' "$work/console" | tail -1)
 exit "${code:-1}"

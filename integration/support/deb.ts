@@ -48,8 +48,14 @@ export async function buildSmallDeb(directory: string, deb: SmallDeb): Promise<s
     writeFileSync(join(stage, path), text);
     chmodSync(join(stage, path), mode);
   };
-  for (const [path, text] of Object.entries(files)) write(path, text, path.startsWith('/usr/bin') ? 0o755 : 0o644);
-  const head = [`Package: ${name}`, `Version: ${version}`, 'Architecture: all', 'Maintainer: test <test@test.invalid>'];
+  for (const [path, text] of Object.entries(files))
+    write(path, text, path.startsWith('/usr/bin') ? 0o755 : 0o644);
+  const head = [
+    `Package: ${name}`,
+    `Version: ${version}`,
+    'Architecture: all',
+    'Maintainer: test <test@test.invalid>',
+  ];
   write('DEBIAN/control', [...head, ...control, 'Description: test', ''].join('\n'), 0o644);
   const conffiles = Object.keys(files).filter((path) => path.startsWith('/etc'));
   write('DEBIAN/conffiles', conffiles.map((path) => `${path}\n`).join(''), 0o644);

@@ -70,7 +70,9 @@ export class PackageNode {
   /** Runs `work` as if systemd ran. Returns the calls of systemctl that start, stop or restart units. */
   async recordSystemctl(work: () => Promise<unknown>): Promise<readonly string[]> {
     const calls = '/run/systemctl-calls';
-    await this.run('mkdir -p /run/systemd/system; mv /usr/bin/systemctl /run/systemctl; : >/run/systemctl-calls');
+    await this.run(
+      'mkdir -p /run/systemd/system; mv /usr/bin/systemctl /run/systemctl; : >/run/systemctl-calls',
+    );
     this.node.write('/usr/bin/systemctl', recorder);
     chmodSync(this.node.outside('/usr/bin/systemctl'), 0o755);
     try {

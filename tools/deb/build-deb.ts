@@ -65,14 +65,14 @@ export function buildDeb(options: DebOptions): string {
   }
 }
 
-function packageFiles({ architecture, root }: DebOptions): readonly PackageFile[] {
+function packageFiles({ architecture, root, sourceDateEpoch }: DebOptions): readonly PackageFile[] {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as PackageLock;
   const cache = join(root, '.cache/npm');
   const node = fetchNpmPackage(cache, nodePackage(architecture));
   const koffiBinary = fetchNpmPackage(cache, koffiBinaryPackage(lock, architecture));
   return [
     ...programFiles({ root, architecture, node, koffiBinary }),
-    ...generatedFiles(root),
+    ...generatedFiles(root, sourceDateEpoch),
     { path: `${documentation}/copyright`, source: { text: licenses(root, lock) } },
     { path: `${documentation}/LICENSE.nodejs.gz`, source: { text: gzip(join(node, 'LICENSE')) } },
     { path: `${documentation}/changelog.gz`, source: { text: gzip(join(root, 'CHANGELOG.md')) } },
@@ -84,11 +84,13 @@ function gzip(file: string): Uint8Array {
 }
 
 /** The manual page and the completions, printed by the bundle. */
-function generatedFiles(root: string): readonly PackageFile[] {
+function generatedFiles(root: string, sourceDateEpoch: number): readonly PackageFile[] {
   const print = (...args: readonly string[]): string =>
     execFileSync(process.execPath, [join(root, 'dist/kubelet/main.mjs'), ...args], {
       encoding: 'utf8',
       maxBuffer: 16 * 1024 * 1024,
+      // The date of the manual page.
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(sourceDateEpoch) },
     });
   const completions = {
     bash: 'bash-completion/completions/kubelet',
@@ -145,7 +147,9 @@ function writeControl(stage: string, { root, architecture, version }: ControlInp
     return sum + (stat.isDirectory() ? 1 : Math.ceil(stat.size / 1024));
   }, 0);
   const md5 = (path: string): string =>
-    createHash('md5').update(readFileSync(join(stage, path))).digest('hex');
+    createHash('md5')
+      .update(readFileSync(join(stage, path)))
+      .digest('hex');
   const isConfiguration = (path: string): boolean => configurationFiles.includes(`/${path}`);
   const texts = {
     control: controlFile({ architecture, version, installedKiB }),

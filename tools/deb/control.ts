@@ -12,7 +12,8 @@ export const packageName = 'kubelet-ts';
  * `revision`, which counts packages of the same sources. A pre-release sorts before its release.
  */
 export function packageVersion(revision: string, version = kubeletVersion): string {
-  if (!/^[1-9][0-9]{0,8}$/.test(revision)) throw new Error(`the revision is not a positive number: ${revision}`);
+  if (!/^[1-9][0-9]{0,8}$/.test(revision))
+    throw new Error(`the revision is not a positive number: ${revision}`);
   return `${version.replace(/^v/, '').replaceAll('-', '~')}-${revision}`;
 }
 
@@ -30,7 +31,7 @@ export function controlFile({ architecture, version, installedKiB }: ControlInpu
     Maintainer: 'kubelet-ts maintainers <kubelet-ts@users.noreply.github.com>',
     'Installed-Size': String(installedKiB),
     // What the binaries of Node.js and koffi are linked to, and the programs that mount volumes.
-    Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8), mount, util-linux',
+    Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 5.2), mount, util-linux',
     // Those of the Go kubelet's package, which also keeps apt from removing what it had installed, and what pods use.
     Recommends: [
       'iptables (>= 1.8.4)',

@@ -12,7 +12,9 @@ const apache = 'The Apache License 2.0 is in /usr/share/common-licenses/Apache-2
 export function copyrightFile(packages: readonly LicensedPackage[]): string {
   const sections = packages.map(({ name, version, license, text }) => {
     if (text === undefined && license !== 'Apache-2.0')
-      throw new Error(`the package ${name} has no licence file, and ${license} is not a licence of Debian's base-files`);
+      throw new Error(
+        `the package ${name} has no licence file, and ${license} is not a licence of Debian's base-files`,
+      );
     return `${name} ${version}, ${license}\n\n${text?.trim() ?? apache}`;
   });
   const own = `kubelet-ts, Apache-2.0\n\n${apache}`;

@@ -36,7 +36,11 @@ export function programFiles({ root, architecture, node, koffiBinary }: FileInpu
   const native = `linux_${arch}/koffi.node`;
   const binaryHome = `${home}/node_modules/@koromix/koffi-linux-${arch}`;
   return [
-    { path: 'usr/bin/kubelet', source: { file: join(root, 'tools/deb/files/usr/bin/kubelet') }, executable: true },
+    {
+      path: 'usr/bin/kubelet',
+      source: { file: join(root, 'tools/deb/files/usr/bin/kubelet') },
+      executable: true,
+    },
     ...['usr/lib/systemd/system/kubelet.service', 'etc/default/kubelet'].map((path) => ({
       path,
       source: { file: join(root, 'tools/deb/files', path) },
