@@ -1,8 +1,11 @@
 // Debian packages under test: this project's, built by its command, and small ones in place of those of pkgs.k8s.io.
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { fetchBinaries } from '../../tools/deb/build-deb.ts';
+import { RegistryUnreachable } from '../../tools/deb/npm-package.ts';
+import { findProgram, rigUnavailableReason } from '../rig/prerequisites.ts';
 import { repositoryRoot } from '../rig/repository.ts';
 
 const buildMs = 300_000;
@@ -24,10 +27,27 @@ export async function buildDeb(
   return { file, version: /_(.*)_/.exec(file)?.[1] ?? '' };
 }
 
-/** Whether the build failed because the npm registry is unreachable. */
-export function isRegistryUnreachable(err: unknown): boolean {
-  return err instanceof Error && 'code' in err && err.code === 75;
+/** Undefined if the package can be built and installed here. Downloads what the package contains. */
+export function debUnavailableReason(): string | undefined {
+  const why = rigUnavailableReason();
+  if (why !== undefined) return why;
+  if (findProgram('dpkg-deb') === undefined) return 'dpkg-deb not found';
+  try {
+    execFileSync('unshare', ['--mount', 'sh', '-c', tryOverlay], { stdio: 'ignore' });
+  } catch {
+    return 'an overlay over /usr cannot be mounted';
+  }
+  try {
+    fetchBinaries(repositoryRoot(), process.arch === 'arm64' ? 'arm64' : 'amd64');
+    return undefined;
+  } catch (err) {
+    if (err instanceof RegistryUnreachable) return err.message;
+    throw err;
+  }
 }
+
+const tryOverlay = `set -e; mount -t tmpfs tmpfs /run; mkdir /run/upper /run/work
+mount -t overlay -o lowerdir=/usr,upperdir=/run/upper,workdir=/run/work overlay /usr`;
 
 interface SmallDeb {
   readonly name: string;

@@ -54,7 +54,9 @@ describe.skipIf(why !== undefined)(`kubelet.service${why === undefined ? '' : ` 
   };
 
   test('is installed and started as a service', async () => {
+    // Without configuration and runtime the kubelet runs alone, which ends the start of the unit.
     await run('dpkg', '-i', first);
+    expect(await property('kubelet', 'ActiveState')).toBe('active');
     configureNode({ cluster, rig, shutdownSeconds: { all: 120, critical: 60 } });
     await systemctl('daemon-reload');
     await systemctl('restart', 'kubelet');
@@ -105,13 +107,14 @@ describe.skipIf(why !== undefined)(`kubelet.service${why === undefined ? '' : ` 
     const { containers } = await rig.cri.listContainers({});
     expect(containers).toHaveLength(3);
     await run('dpkg', '-i', next);
-    await systemctl('start', 'kubelet');
     await untilReported();
     expect(steadyState(cluster)).toEqual(before);
   });
 
   test('ends the pods in order when the machine shuts down, and reports before the machine goes on', async () => {
-    await waitFor(async () => (await inhibitors()).includes('kubelet'), 'the lock of the kubelet', { everyMs });
+    await waitFor(async () => (await inhibitors()).includes('kubelet'), 'the lock of the kubelet', {
+      everyMs,
+    });
     expect(readFileSync('/etc/systemd/logind.conf.d/99-kubelet.conf', 'utf8')).toContain(
       'InhibitDelayMaxSec=120',
     );
@@ -132,11 +135,10 @@ describe.skipIf(why !== undefined)(`kubelet.service${why === undefined ? '' : ` 
       reason: 'KubeletNotReady',
       message: expect.stringContaining('node is shutting down') as unknown,
     });
-    await waitFor(
-      async () => !(await inhibitors()).includes('kubelet'),
-      'the kubelet to release its lock',
-      { timeoutMs: 180_000, everyMs },
-    );
+    await waitFor(async () => !(await inhibitors()).includes('kubelet'), 'the kubelet to release its lock', {
+      timeoutMs: 180_000,
+      everyMs,
+    });
     for (const name of podNames)
       expect(cluster.pod(name)?.status).toMatchObject({
         reason: 'Terminated',

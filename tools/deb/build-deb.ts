@@ -65,16 +65,29 @@ export function buildDeb(options: DebOptions): string {
   }
 }
 
-function packageFiles({ architecture, root, sourceDateEpoch }: DebOptions): readonly PackageFile[] {
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as PackageLock;
+function readLock(root: string): PackageLock {
+  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as PackageLock;
+}
+
+/** The folders of the pinned npm packages, downloaded if they are missing. */
+export function fetchBinaries(
+  root: string,
+  architecture: Architecture,
+): { readonly node: string; readonly koffiBinary: string } {
   const cache = join(root, '.cache/npm');
-  const node = fetchNpmPackage(cache, nodePackage(architecture));
-  const koffiBinary = fetchNpmPackage(cache, koffiBinaryPackage(lock, architecture));
+  return {
+    node: fetchNpmPackage(cache, nodePackage(architecture)),
+    koffiBinary: fetchNpmPackage(cache, koffiBinaryPackage(readLock(root), architecture)),
+  };
+}
+
+function packageFiles({ architecture, root, sourceDateEpoch }: DebOptions): readonly PackageFile[] {
+  const binaries = fetchBinaries(root, architecture);
   return [
-    ...programFiles({ root, architecture, node, koffiBinary }),
+    ...programFiles({ root, architecture, ...binaries }),
     ...generatedFiles(root, sourceDateEpoch),
-    { path: `${documentation}/copyright`, source: { text: licenses(root, lock) } },
-    { path: `${documentation}/LICENSE.nodejs.gz`, source: { text: gzip(join(node, 'LICENSE')) } },
+    { path: `${documentation}/copyright`, source: { text: licenses(root) } },
+    { path: `${documentation}/LICENSE.nodejs.gz`, source: { text: gzip(join(binaries.node, 'LICENSE')) } },
     { path: `${documentation}/changelog.gz`, source: { text: gzip(join(root, 'CHANGELOG.md')) } },
   ];
 }
@@ -109,8 +122,8 @@ function generatedFiles(root: string, sourceDateEpoch: number): readonly Package
   ];
 }
 
-function licenses(root: string, lock: PackageLock): string {
-  const packages = runtimeDependencies(lock).map((dependency) => {
+function licenses(root: string): string {
+  const packages = runtimeDependencies(readLock(root)).map((dependency) => {
     const directory = join(root, 'node_modules', dependency.name);
     const name = readdirSync(directory).find((name) => /^licen[cs]e/i.test(name));
     // The one package without a licence file: Apache-2.0, but for a file of Google with its licence at its beginning.
