@@ -3,13 +3,15 @@
 # make test      everything, with integration tests on a real containerd; root needed
 # make build     build the kubelet command, bin/kubelet
 # make test-runtimes  the integration tests on containerd 1.7 and 2, unpacked from newer Debian suites
+# make deb       build the Debian package, with its own Node.js, into dist/deb
+# make test-vm   test that package in a virtual machine with systemd; root needed, about 10 minutes
 # make bench     measure pod starts, log followers, scrapes, eviction and volumes of CSI drivers
 # make generate  rewrite every generated file
 # make kubernetes-types RELEASE=v1.37.0 SOURCES=dir  follow another release of the Kubernetes API
 # make fix       format the code
 # make clean     remove everything that was built
 # CONTRIBUTING.md lists all targets with their durations.
-.PHONY: run test test-runtimes runtimes check static build bench clean setup generate kubernetes-types fix \
+.PHONY: run test test-runtimes test-vm runtimes check static build deb bench clean setup generate kubernetes-types fix \
 	types lint format layers exports language readmes regexes drift unit integration
 
 bin := node_modules/.bin
@@ -80,6 +82,14 @@ build: setup
 
 integration: build
 	@$(bin)/vitest run --config vitest.integration.config.ts --reporter=verbose --reporter=json --outputFile.json=dist/reports/integration.json
+
+# For this machine's architecture, or ARCH=amd64|arm64. REVISION=2 for another package of the same sources.
+deb: build
+	@$(script) tools/deb.ts $(if $(ARCH),--arch=$(ARCH)) $(if $(REVISION),--revision=$(REVISION))
+
+# Boots a virtual machine by emulation, installs the package and runs integration/vm.
+test-vm: build
+	@tools/test-vm.sh
 
 # containerd 1.7 and 2 into .cache/runtimes, from Debian's mirror; nothing is installed.
 runtimes: setup

@@ -9,6 +9,7 @@ import { slowness } from './integration/rig/wait.ts';
 const together = [
   'csi-*',
   'attach-controller',
+  'deb',
   'device-plugin-faults',
   'graceful-shutdown',
   'doctor',
@@ -24,6 +25,8 @@ const together = [
   'volume-objects',
 ].map((name) => `integration/${name}.test.ts`);
 const all = 'integration/**/*.test.ts';
+/** Changes the machine: vitest.vm.config.ts. */
+const onlyInVm = 'integration/vm/**';
 
 const common = {
   globalSetup: ['integration/rig/fetch-runtime.ts', 'integration/rig/clear-dead-rigs.ts'],
@@ -52,7 +55,7 @@ export default defineConfig({
           ...common,
           name: 'alone',
           include: [all],
-          exclude: together,
+          exclude: [...together, onlyInVm],
           maxWorkers: 1,
           fileParallelism: false,
           sequence: { groupOrder: 1 },

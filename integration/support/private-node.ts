@@ -21,10 +21,13 @@ for dir in /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs "$dir"; d
 if [ -d /usr/libexec ]; then mount -t tmpfs -o mode=755 tmpfs /usr/libexec; fi
 cp -a /etc /run/etc
 mount --bind /run/etc /etc
+eval "$0"
 ip link set lo up
 for address in "$@"; do ip address add "$address" dev lo; done
 echo ready
 exec cat`;
+
+type Kind = 'mount' | 'net';
 
 /** An HTTP client that runs on the node; other clients are not available on every machine. */
 const ask = `const response = await fetch(process.argv[1], { signal: AbortSignal.timeout(5000) });
@@ -61,16 +64,25 @@ export class UnitProcess {
   }
 }
 
+interface PrivateNodeOptions {
+  /** Keeps the network of the host, for an API server on a loopback port. */
+  readonly sharesNetwork?: boolean;
+  /** Commands of the shell that run in the mount namespace after the private directories are mounted. */
+  readonly setUp?: string;
+}
+
 export class PrivateNode {
   readonly #workspace: RigWorkspace;
   readonly #addresses: readonly string[];
+  readonly #options: PrivateNodeOptions;
   #holder: ChildProcess | undefined;
   #started = 0;
 
   /** `addresses` are added to the loopback addresses of the node. */
-  constructor(workspace: RigWorkspace, addresses: readonly string[]) {
+  constructor(workspace: RigWorkspace, addresses: readonly string[], options: PrivateNodeOptions = {}) {
     this.#workspace = workspace;
     this.#addresses = addresses;
+    this.#options = options;
   }
 
   /** The path, outside of the node, of a path on the node. */
@@ -85,14 +97,20 @@ export class PrivateNode {
   }
 
   async start(): Promise<void> {
-    const args = [...leash, 'unshare', '--mount', '--net', 'sh', '-c', prepare, 'sh', ...this.#addresses];
+    const { setUp = 'true' } = this.#options;
+    const spaces = this.#kinds().map((kind) => `--${kind}`);
+    const args = [...leash, 'unshare', ...spaces, 'sh', '-c', prepare, setUp, ...this.#addresses];
     const holder = spawn('setpriv', args, { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#holder = holder;
     const [first] = (await Promise.race([once(holder.stdout, 'data'), once(holder, 'exit')])) as unknown[];
     if (String(first).trim() !== 'ready') throw new Error(`failed to start the private node: ${first}`);
   }
 
-  #enter(...kinds: readonly ('mount' | 'net')[]): readonly string[] {
+  #kinds(): readonly Kind[] {
+    return this.#options.sharesNetwork === true ? ['mount'] : ['mount', 'net'];
+  }
+
+  #enter(...kinds: readonly Kind[]): readonly string[] {
     const files = { mount: 'mnt', net: 'net' } as const;
     return ['nsenter', ...kinds.map((kind) => `--${kind}=/proc/${this.#pid()}/ns/${files[kind]}`), '--'];
   }
@@ -100,20 +118,22 @@ export class PrivateNode {
   /** A rig whose containerd uses the files of this node; its network is the host's, as a bridge requires. */
   async startRig(): Promise<Rig> {
     const containerd = findProgram('containerd') ?? 'containerd';
-    const dir = join(this.#workspace.dir, 'private-bin');
-    mkdirSync(dir);
-    writeFileSync(
-      join(dir, 'containerd'),
-      `#!/bin/sh\nexec ${this.#enter('mount').join(' ')} ${containerd} "$@"\n`,
-    );
-    chmodSync(join(dir, 'containerd'), 0o755);
     const path = process.env['PATH'];
-    process.env['PATH'] = `${dir}:${path}`;
+    process.env['PATH'] = `${dirname(this.command('containerd', containerd))}:${path}`;
     try {
       return await startRig({ workspace: this.#workspace });
     } finally {
       process.env['PATH'] = path;
     }
+  }
+
+  /** Writes a program outside of the node that runs `program` with the files of the node. Returns its path. */
+  command(name: string, program: string): string {
+    const path = join(this.#workspace.dir, 'private-bin', name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `#!/bin/sh\nexec ${this.#enter('mount').join(' ')} ${program} "$@"\n`);
+    chmodSync(path, 0o755);
+    return path;
   }
 
   /** Writes a file on the node and creates its parent directories. */
@@ -124,7 +144,7 @@ export class PrivateNode {
 
   /** Runs a program on the node to its end. */
   async run(program: string, ...args: readonly string[]): Promise<string> {
-    const [nsenter = '', ...rest] = this.#enter('mount', 'net');
+    const [nsenter = '', ...rest] = this.#enter(...this.#kinds());
     return mustRun(nsenter, [...rest, program, ...args], 10_000);
   }
 
@@ -139,7 +159,7 @@ export class PrivateNode {
     const log = new LogFile(join(this.#workspace.dir, `unit-${this.#started}.log`));
     const out = openSync(log.path, 'a');
     const command = join(repositoryRoot(), 'bin', 'kubelet');
-    const child = spawn('setpriv', [...leash, ...this.#enter('mount', 'net'), command, ...argv], {
+    const child = spawn('setpriv', [...leash, ...this.#enter(...this.#kinds()), command, ...argv], {
       stdio: ['ignore', out, out],
     });
     closeSync(out);
