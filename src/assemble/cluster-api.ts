@@ -3,6 +3,7 @@ import type { ApiClient, Follow } from '../api/ports/api-client.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Tracer } from '../base/tracer.ts';
 import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 
 export interface ClusterApi {
@@ -15,4 +16,8 @@ export interface ClusterApi {
   close(): void;
 }
 
-export type OpenCluster = (observer: ApiClientObserver, metrics: Metrics) => ClusterApi;
+export type OpenCluster = (
+  observer: ApiClientObserver,
+  metrics: Metrics,
+  tracer?: Tracer,
+) => ClusterApi;

@@ -18,6 +18,7 @@ import { readMachineCapacity } from '../edge/machine/machine-capacity.ts';
 import { flatTopology, readMachineTopology } from '../edge/machine/machine-topology.ts';
 import { realEdges } from '../edge/real-edges.ts';
 import { SdNotify } from '../edge/systemd/sd-notify.ts';
+import { openTracing } from '../edge/tracing/open-tracing.ts';
 import { needsTopology } from '../resources/topology/topology-policy.ts';
 import { logEffectiveConfiguration } from '../startup/effective-config.ts';
 import { RunOnce } from '../startup/run-once-loop.ts';
@@ -98,6 +99,7 @@ async function runKubelet(run: Run): Promise<number> {
   const started = await runStartup(steps, { log, clock, signal: stop.signal });
   if (started.kind === 'stopped') return 0;
   const { cgroupDriver, cluster, nodeIps, nodeName, runtimeReportsConfig, watchdogIntervalMs } = started;
+  const tracing = await openTracing({ tracing: config.tracing, hostName: nodeName, clock, log });
   const kubelet = assemble({
     args,
     config: { ...config, cgroupDriver },
@@ -115,6 +117,7 @@ async function runKubelet(run: Run): Promise<number> {
     clock,
     random,
     log,
+    tracer: tracing?.tracer,
     verbosity,
   });
   try {
@@ -122,6 +125,7 @@ async function runKubelet(run: Run): Promise<number> {
   } finally {
     kubelet.close();
     started.close();
+    await tracing?.close();
   }
 }
 

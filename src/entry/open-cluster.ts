@@ -3,6 +3,7 @@ import type { ClusterAccess } from '../api/ports/cluster-access.ts';
 import type { OpenCluster } from '../assemble/cluster-api.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { Tracer } from '../base/tracer.ts';
 import { loadClientIdentity } from '../certs/client-identity.ts';
 import type { RunOutcome } from '../config/command-line/load-command-line.ts';
 import { apiServerLimits } from '../edge/apiserver/api-limits.ts';
@@ -22,7 +23,7 @@ interface OpenClusterInput extends Pick<RunOutcome, 'config' | 'flags' | 'gates'
 export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster> {
   const { clock, config, flags, gates, log, nodeName, random, version } = input;
   const { bootstrapKubeconfig, certDir, kubeconfig } = flags;
-  const open = (access: ClusterAccess, observer?: ApiClientObserver): ApiServer =>
+  const open = (access: ClusterAccess, observer?: ApiClientObserver, tracer?: Tracer): ApiServer =>
     openApiServer({
       access,
       clock,
@@ -31,18 +32,19 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
       gates,
       ...apiServerLimits(config),
       ...(observer === undefined ? {} : { observer }),
+      tracer,
     });
   const identity = await loadClientIdentity({
     settings: { nodeName, kubeconfig, bootstrapKubeconfig, certDir, rotate: config.rotateCertificates },
     files: identityFiles(clock),
     maker: certificateMaker,
-    open,
+    open: (access) => open(access),
     clock,
     random,
     log: log.with({ component: 'certs' }),
   });
-  return (observer, metrics) => {
-    const server = open(identity.access, observer);
+  return (observer, metrics, tracer) => {
+    const server = open(identity.access, observer, tracer);
     identity.connect(server);
     return {
       ...server,

@@ -12,6 +12,8 @@ import type { Component } from '../base/component.ts';
 import { Aborted, describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
+import { inSpan, type Tracer } from '../base/tracer.ts';
+import { garbageSpan } from './pod-spans.ts';
 
 interface CollectorDeps {
   readonly workers: {
@@ -24,6 +26,7 @@ interface CollectorDeps {
   readonly events: Pick<EventSink, 'node'>;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly tracer?: Tracer | undefined;
 }
 
 /** Upstream: ContainerGCPeriod. */
@@ -99,11 +102,13 @@ export class ContainerCollector implements Component, ContainerReclaim {
   }
 
   async #collect(cause: CollectionCause, signal: AbortSignal): Promise<void> {
-    const { links, pleg, workers } = this.#deps;
-    const { failure } = pleg.health();
-    if (failure !== undefined) throw new KubeletError('unavailable', 'RuntimeUnavailable', failure);
-    await this.#settle(workers.collectGarbage(cause), signal);
-    await links.removeDeadLinks(signal);
+    const { links, pleg, tracer, workers } = this.#deps;
+    await inSpan(tracer, garbageSpan, async () => {
+      const { failure } = pleg.health();
+      if (failure !== undefined) throw new KubeletError('unavailable', 'RuntimeUnavailable', failure);
+      await this.#settle(workers.collectGarbage(cause), signal);
+      await links.removeDeadLinks(signal);
+    });
   }
 
   async #settle(requested: ReadonlyMap<PodUid, Promise<void>>, signal: AbortSignal): Promise<void> {
