@@ -16,8 +16,4 @@ export interface ClusterApi {
   close(): void;
 }
 
-export type OpenCluster = (
-  observer: ApiClientObserver,
-  metrics: Metrics,
-  tracer?: Tracer,
-) => ClusterApi;
+export type OpenCluster = (observer: ApiClientObserver, metrics: Metrics, tracer?: Tracer) => ClusterApi;

@@ -69,7 +69,11 @@ export function plainPorts({
       host: config.address,
       port: config.readOnlyPort,
       flag: '--read-only-port',
-      handler: metrics.instrument('readonly', routes, onlyReads(route(tracedRoutes(routes, 'read-only', tracer)))),
+      handler: metrics.instrument(
+        'readonly',
+        routes,
+        onlyReads(route(tracedRoutes(routes, 'read-only', tracer))),
+      ),
     },
   ];
   return ports

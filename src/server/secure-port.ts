@@ -73,7 +73,11 @@ export function securePort(deps: SecurePortDeps): readonly Component[] {
       ...tlsSettings(config),
       onError: (err) => log.error('Failed to handle request', { server: name, err }),
     });
-  const handler = metrics.instrument('readwrite', routes, route(tracedRoutes(routes, 'secure', tracer), admit));
+  const handler = metrics.instrument(
+    'readwrite',
+    routes,
+    route(tracedRoutes(routes, 'secure', tracer), admit),
+  );
   const server = new HttpServer({ name, handler, listen, log });
   return authorities === undefined ? [server] : [authorities, server];
 }

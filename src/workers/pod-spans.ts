@@ -32,7 +32,12 @@ export function podSpan(
   };
   switch (step) {
     case 'sync':
-      return { scope, name: 'syncPod', attributes: { ...pod, 'k8s.pod.update_type': updateType }, origin: 'new' };
+      return {
+        scope,
+        name: 'syncPod',
+        attributes: { ...pod, 'k8s.pod.update_type': updateType },
+        origin: 'new',
+      };
     case 'stop':
       return { scope, name: 'syncTerminatingPod', attributes: pod, origin: 'new' };
     case 'clean':

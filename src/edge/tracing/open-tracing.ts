@@ -2,6 +2,7 @@
 // Invariant: without tracing neither OpenTelemetry nor gRPC's library is loaded.
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
+import { isKind } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Tracer } from '../../base/tracer.ts';
 
@@ -37,10 +38,11 @@ export async function openTracing(options: TracingOptions): Promise<OpenTracing 
     tracer: new OtelTracer(provider),
     close: async () => {
       // differs from upstream: there the spans of the last seconds are lost at every restart.
-      const what = 'export the last spans';
-      await withDeadline({ clock, ms: flushMs, what }, () => provider.shutdown()).catch((err: unknown) =>
-        log.info('Lost the last spans', { err }),
-      );
+      const what = 'export the last traces';
+      await withDeadline({ clock, ms: flushMs, what }, () => provider.shutdown()).catch((err: unknown) => {
+        // Any other failure was reported when it began.
+        if (isKind(err, 'timeout')) log.info('Stopped before the last traces were exported', { err });
+      });
     },
   };
 }

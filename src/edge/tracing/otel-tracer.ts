@@ -10,8 +10,8 @@ import {
   SpanKind,
   SpanStatusCode,
   type TextMapPropagator,
-  trace,
   type TracerProvider,
+  trace,
 } from '@opentelemetry/api';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { describeError } from '../../base/errors.ts';
