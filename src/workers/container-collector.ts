@@ -13,7 +13,6 @@ import { Aborted, describeError, isAbort, isKind, KubeletError } from '../base/e
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import { inSpan, type Tracer } from '../base/tracer.ts';
-import { garbageSpan } from './pod-spans.ts';
 
 interface CollectorDeps {
   readonly workers: {
@@ -34,6 +33,8 @@ const everyMs = 60_000;
 
 /** By then the workers know which pods have finished. */
 const firstAfterMs = 5_000;
+
+const span = { scope: 'k8s.io/kubernetes/pkg/kubelet/kuberuntime', name: 'Containers/GarbageCollect' };
 
 /** A worker that stops its pod or pulls an image takes longer; it collects afterwards. */
 const workerMs = 30_000;
@@ -103,7 +104,7 @@ export class ContainerCollector implements Component, ContainerReclaim {
 
   async #collect(cause: CollectionCause, signal: AbortSignal): Promise<void> {
     const { links, pleg, tracer, workers } = this.#deps;
-    await inSpan(tracer, garbageSpan, async () => {
+    await inSpan(tracer, span, async () => {
       const { failure } = pleg.health();
       if (failure !== undefined) throw new KubeletError('unavailable', 'RuntimeUnavailable', failure);
       await this.#settle(workers.collectGarbage(cause), signal);

@@ -1,16 +1,10 @@
 // The span of a worker's step. Pure. Upstream: the spans of SyncPod, SyncTerminatingPod and SyncTerminatedPod in
-// pkg/kubelet/kubelet.go, and of GarbageCollect in pkg/kubelet/kuberuntime.
+// pkg/kubelet/kubelet.go.
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { SpanStart } from '../base/tracer.ts';
 import type { Transition } from './transition.ts';
 
 const scope = 'k8s.io/kubernetes/pkg/kubelet';
-
-/** Of the collector's passes, and of the workers that remove what is left of a pod. */
-export const garbageSpan = {
-  scope: `${scope}/kuberuntime`,
-  name: 'Containers/GarbageCollect',
-} as const;
 
 interface PodIdentity {
   readonly namespace?: string;
@@ -41,11 +35,10 @@ export function podSpan(
     case 'stop':
       return { scope, name: 'syncTerminatingPod', attributes: pod, origin: 'new' };
     case 'clean':
-    case 'restart':
-      return { scope, name: 'syncTerminatedPod', attributes: pod, origin: 'new' };
     case 'remove':
-      // differs from upstream: there the next pass over all pods removes what is left of a pod; here its worker does at once.
-      return { ...garbageSpan, attributes: pod, origin: 'new' };
+    case 'restart':
+      // differs from upstream: there the garbage collection removes the containers of a removed pod, here its worker does.
+      return { scope, name: 'syncTerminatedPod', attributes: pod, origin: 'new' };
     case 'wait':
     case 'reject':
     case 'idle':
