@@ -50,5 +50,4 @@ export const missing = {
   dra: 'dynamic resource allocation',
   logOutput: 'splitting and buffering of the log output',
   shutdown: 'graceful node shutdown',
-  tracing: 'tracing',
 } as const;

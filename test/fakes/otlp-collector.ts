@@ -29,6 +29,8 @@ const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
 
 export class OtlpCollector {
   readonly spans: CollectedSpan[] = [];
+  /** Of the last request. */
+  headers: Readonly<Record<string, unknown>> = {};
   /** Received requests, also those that `respond` fails. */
   requests = 0;
   /** By default accepts every request. */
@@ -36,12 +38,14 @@ export class OtlpCollector {
   readonly #server = new Server({ 'grpc.enable_channelz': 0 });
   readonly #injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
   readonly #sockets = new Set<Socket>();
+  readonly #everySocket: Socket[] = [];
   #listener: NetServer | undefined;
   #port = 0;
 
   constructor() {
     const handle = (call: ServerUnaryCall<CollectedSpan[], Buffer>, answer: Answer): void => {
       this.requests++;
+      this.headers = call.metadata.getMap();
       this.respond((err, value) => {
         if (err === null) this.spans.push(...call.request);
         answer(err, value);
@@ -61,10 +65,16 @@ export class OtlpCollector {
     return `127.0.0.1:${this.#port}`;
   }
 
+  /** Of all connections. */
+  get receivedBytes(): number {
+    return this.#everySocket.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+  }
+
   /** Listens on a port, or on the socket of this path. */
   async open(socketPath?: string): Promise<void> {
     const listener = createServer((socket) => {
       this.#sockets.add(socket);
+      this.#everySocket.push(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       this.#injector.injectConnection(socket);
     });

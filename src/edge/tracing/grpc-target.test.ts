@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { grpcTarget } from './grpc-target.ts';
+import { grpcTarget, isLoopback } from './grpc-target.ts';
 
 const cases = [
   ['a host and port', 'collector:4318', 'dns:collector:4318'],
@@ -21,3 +21,15 @@ const cases = [
 
 for (const [name, endpoint, target] of cases)
   test(`grpcTarget: ${name}`, () => expect(grpcTarget(endpoint)).toBe(target));
+
+const hosts = [
+  ['localhost:1', true],
+  ['127.0.0.1:1', true],
+  ['[::1]:1', true],
+  ['localhost.example.com:1', false],
+  ['192.0.2.1:1', false],
+  ['dns://192.0.2.53/collector:1', false],
+] as const;
+
+for (const [endpoint, expected] of hosts)
+  test(`isLoopback: ${endpoint}`, () => expect(isLoopback(grpcTarget(endpoint))).toBe(expected));

@@ -15,6 +15,11 @@ export function grpcTarget(endpoint: string): string {
   return server === '' ? `dns:${withPort(host)}` : `dns://${server}/${withPort(host)}`;
 }
 
+/** Whether a target is an address of this machine. */
+export function isLoopback(target: string): boolean {
+  return /^dns:(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]):\d+$/.test(target);
+}
+
 function withoutEmptyAuthority(rest: string): string {
   return rest.startsWith('//') ? rest.slice(2) : rest;
 }

@@ -39,8 +39,9 @@ async function open(
   endpoint?: string,
   sampling: { readonly perMillion?: number } = { perMillion: 1_000_000 },
 ) {
+  const own = lines;
   const log = textLogger({
-    write: (line) => void lines.push(line),
+    write: (line) => void own.push(line),
     clock: realClock,
     verbosity: new Verbosity(2),
     pid: 1,
@@ -98,6 +99,25 @@ describe('a collector', () => {
     span();
     await close();
     expect(collector.spans).toHaveLength(1);
+  });
+
+  test('on this machine is reached without the proxy of the environment', async () => {
+    for (const name of ['http_proxy', 'https_proxy', 'grpc_proxy']) vi.stubEnv(name, 'http://127.0.0.1:1');
+    const { close, span } = await open(collector.endpoint);
+    span();
+    await close();
+    expect(collector.spans).toHaveLength(1);
+  });
+
+  test('receives compressed spans with the headers of the environment', async () => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_COMPRESSION', 'gzip');
+    vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'tenant=a');
+    const { close, span } = await open(collector.endpoint);
+    for (let i = 0; i < 20; i++) span('n', { text: 'x'.repeat(4_000) });
+    await close();
+    expect(collector.spans).toHaveLength(20);
+    expect(collector.headers).toMatchObject({ tenant: 'a' });
+    expect(collector.receivedBytes).toBeLessThan(20_000);
   });
 
   test('may listen on a unix socket, with or without a file', async () => {
@@ -199,7 +219,7 @@ describe('a collector', () => {
   });
 
   test('that does not answer for a while receives no more than the queue holds', async () => {
-    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '100');
+    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '1000');
     collector.respond = () => undefined;
     const { close, span } = await open(collector.endpoint);
     for (let i = 0; i < 20_000; i++) span();

@@ -33,16 +33,17 @@ export async function openTracing(options: TracingOptions): Promise<OpenTracing 
     import('./span-pipeline.ts'),
   ]);
   const { endpoint, samplingRatePerMillion } = tracing;
-  const provider = spanPipeline({ endpoint, samplingRatePerMillion, hostName, log });
+  const pipeline = spanPipeline({ endpoint, samplingRatePerMillion, hostName, log });
   return {
-    tracer: new OtelTracer(provider),
+    tracer: new OtelTracer(pipeline.provider),
     close: async () => {
       // differs from upstream: there the spans of the last seconds are lost at every restart.
       const what = 'export the last traces';
-      await withDeadline({ clock, ms: flushMs, what }, () => provider.shutdown()).catch((err: unknown) => {
+      await withDeadline({ clock, ms: flushMs, what }, () => pipeline.flush()).catch((err: unknown) => {
         // Any other failure was reported when it began.
         if (isKind(err, 'timeout')) log.info('Stopped before the last traces were exported', { err });
       });
+      await pipeline.close();
     },
   };
 }

@@ -10,6 +10,7 @@ export class ReportedExporter implements SpanExporter {
   readonly #log: Logger;
   /** Spans lost since exports began to fail; undefined while they succeed. */
   #lost: number | undefined;
+  #closed = false;
 
   constructor(inner: SpanExporter, log: Logger) {
     this.#inner = inner;
@@ -23,7 +24,9 @@ export class ReportedExporter implements SpanExporter {
     });
   }
 
+  /** An export that this cancels is not reported. */
   async shutdown(): Promise<void> {
+    this.#closed = true;
     await this.#inner.shutdown();
   }
 
@@ -33,6 +36,7 @@ export class ReportedExporter implements SpanExporter {
 
   #report({ code, error }: ExportResult, count: number): void {
     const lost = this.#lost;
+    if (this.#closed) return;
     if (code === ExportResultCode.SUCCESS) {
       this.#lost = undefined;
       if (lost !== undefined) this.#log.info('Exporting traces again', { lostSpans: lost });

@@ -1,13 +1,7 @@
-// From ended spans to the collector: sampler, resource, batch queue, OTLP over gRPC. Upstream: NewProvider of component-base/tracing.
+// From ended spans to the collector: sampler, resource, batch queue, exporter. Upstream: NewProvider of component-base/tracing.
 // Invariants: never TLS; the queue is bounded, and so are a span's attributes; OTEL_* variables apply as in the SDK, except
 // values that would keep the queue from working.
 import { getNumberFromEnv } from '@opentelemetry/core';
-import {
-  convertLegacyOtlpGrpcOptions,
-  createInsecureCredentials,
-  createOtlpGrpcExportDelegate,
-} from '@opentelemetry/otlp-grpc-exporter-base';
-import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from '@opentelemetry/otlp-transformer';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import {
   AlwaysOffSampler,
@@ -15,11 +9,10 @@ import {
   BatchSpanProcessor,
   ParentBasedSampler,
   type Sampler,
-  type SpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import type { Logger } from '../../base/log/log.ts';
-import { grpcTarget } from './grpc-target.ts';
+import { CollectorExporter } from './collector-exporter.ts';
 import { ReportedExporter } from './reported-exporter.ts';
 
 export interface PipelineOptions {
@@ -34,10 +27,19 @@ export interface PipelineOptions {
 /** Default limit of an attribute's length: a client may request a long path. */
 const mostAttributeChars = 4096;
 
-export function spanPipeline(options: PipelineOptions): BasicTracerProvider {
+interface SpanPipeline {
+  readonly provider: BasicTracerProvider;
+  /** Exports what is queued. */
+  flush(): Promise<void>;
+  /** Drops what is queued or in flight. */
+  close(): Promise<void>;
+}
+
+export function spanPipeline(options: PipelineOptions): SpanPipeline {
   const { endpoint, hostName, log, samplingRatePerMillion } = options;
-  const exporter = new ReportedExporter(otlpExporter(endpoint), log);
-  return new BasicTracerProvider({
+  const exporter = new ReportedExporter(new CollectorExporter(endpoint), log);
+  const queue = new BatchSpanProcessor(exporter, queueLimits());
+  const provider = new BasicTracerProvider({
     sampler: samplerOf(samplingRatePerMillion),
     // As upstream, OTEL_RESOURCE_ATTRIBUTES adds attributes but does not replace these.
     resource: detectResources({ detectors: [envDetector] }).merge(
@@ -49,8 +51,9 @@ export function spanPipeline(options: PipelineOptions): BasicTracerProvider {
         getNumberFromEnv('OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT') ??
         mostAttributeChars,
     },
-    spanProcessors: [new BatchSpanProcessor(exporter, queueLimits())],
+    spanProcessors: [queue],
   });
+  return { provider, flush: () => queue.shutdown(), close: () => exporter.shutdown() };
 }
 
 export function samplerOf(ratePerMillion = 0): Sampler {
@@ -68,19 +71,4 @@ function queueLimits() {
     ...(isUsable('OTEL_BSP_SCHEDULE_DELAY') ? {} : { scheduledDelayMillis: 5_000 }),
     ...(isUsable('OTEL_BSP_EXPORT_TIMEOUT') ? {} : { exportTimeoutMillis: 30_000 }),
   };
-}
-
-/** What OTLPTraceExporter consists of. That class accepts http URLs and unix sockets only as its endpoint, so it is not used. */
-function otlpExporter(endpoint: string | undefined): SpanExporter {
-  const configured = convertLegacyOtlpGrpcOptions({ credentials: createInsecureCredentials() }, 'TRACES');
-  const delegate = createOtlpGrpcExportDelegate(
-    { ...configured, url: endpoint === undefined ? configured.url : grpcTarget(endpoint) },
-    ProtobufTraceSerializer,
-    'otlp_grpc_span_exporter',
-    TraceExporterMetricsHelper,
-    undefined,
-    'TraceExportService',
-    '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
-  );
-  return delegate;
 }
