@@ -1,7 +1,14 @@
 // Sends batches of spans to the collector, as OTLP over gRPC without TLS. Upstream: otlptracegrpc.
 // OpenTelemetry's own OTLPTraceExporter accepts http URLs and files of sockets only, passes loopback addresses to a proxy of the
 // environment, and cannot be stopped. Invariants: an export ends at its deadline; none is in flight after shutdown().
-import { type ChannelOptions, Client, type ClientUnaryCall, credentials, status } from '@grpc/grpc-js';
+import {
+  type ChannelOptions,
+  Client,
+  type ClientUnaryCall,
+  compressionAlgorithms,
+  credentials,
+  status,
+} from '@grpc/grpc-js';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { convertLegacyOtlpGrpcOptions } from '@opentelemetry/otlp-grpc-exporter-base';
 import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
@@ -11,7 +18,6 @@ import { grpcTarget, isLoopback } from './grpc-target.ts';
 const method = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
 /** After so many exports in a row without any answer, the connection is taken for dead and opened again. */
 const mostSilent = 5;
-const gzip = 2;
 
 type Configuration = ReturnType<typeof convertLegacyOtlpGrpcOptions>;
 
@@ -72,7 +78,9 @@ export class CollectorExporter implements SpanExporter {
     return {
       'grpc.primary_user_agent': 'kubelet-ts',
       'grpc.enable_channelz': 0,
-      ...(this.#configuration.compression === 'gzip' ? { 'grpc.default_compression_algorithm': gzip } : {}),
+      ...(this.#configuration.compression === 'gzip'
+        ? { 'grpc.default_compression_algorithm': compressionAlgorithms.gzip }
+        : {}),
       // As in Go, which never uses a proxy for them.
       ...(isLoopback(this.#target) ? { 'grpc.enable_http_proxy': 0 } : {}),
     };

@@ -1,4 +1,4 @@
-// The whole export against a collector on a real gRPC server, and against servers that are none.
+// The whole export against a collector on a real gRPC server, and against other servers.
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -176,7 +176,7 @@ describe('a collector', () => {
     expect([collector.spans.length, collector.requests]).toEqual([1, 1]);
   });
 
-  test('that goes away and comes back is reported once each', async () => {
+  test('that stops and starts again is reported once each', async () => {
     const { span } = await open(collector.endpoint);
     span('before');
     await vi.waitFor(() => expect(collector.named('before')).toHaveLength(1), soon);
@@ -250,7 +250,7 @@ describe('a server that is no collector', () => {
 
   const behaviours: readonly (readonly [string, (socket: Socket) => void])[] = [
     ['closes every connection', (socket) => socket.destroy()],
-    ['says nothing', () => undefined],
+    ['sends nothing', () => undefined],
     ['speaks another protocol', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
     [
       'sends without end',

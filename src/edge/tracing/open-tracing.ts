@@ -19,7 +19,7 @@ export interface TracingOptions {
 export interface OpenTracing {
   readonly tracer: Tracer;
   /** Exports what is queued, within a short deadline. Never rejects. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** By then a collector on this node or near it has accepted the last batches. */

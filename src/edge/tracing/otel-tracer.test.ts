@@ -40,19 +40,21 @@ describe('the parent of a span', () => {
   test('is not a span that has ended', async () => {
     const spans = new RecordedSpans();
     const { tracer } = spans;
+    const work = async (): Promise<void> => {
+      await sleep(5);
+      expect(tracer.headers()).toEqual({});
+      tracer.start({ scope, name: 'late' }).end();
+    };
     let late: Promise<void> = Promise.resolve();
     await inSpan(tracer, { scope, name: 'outer' }, async () => {
-      late = sleep(5).then(() => {
-        expect(tracer.headers()).toEqual({});
-        tracer.start({ scope, name: 'late' }).end();
-      });
+      late = work();
     });
     await late;
     expect(spans.named('late').parentId).toBeUndefined();
     expect(spans.named('late').traceId).not.toBe(spans.named('outer').traceId);
   });
 
-  test('is no span for a run of a queue, whoever added its key', async () => {
+  test('is no span for a run of a queue, even if its key was added in one', async () => {
     const spans = new RecordedSpans();
     const { tracer } = spans;
     const queue = new KeyedQueue<string>({

@@ -1,5 +1,5 @@
 // The tracer on OpenTelemetry's SDK. Owns the context of spans across awaits. Upstream: the context.Context that Go passes along.
-// Invariants: a span that has ended is nobody's parent, whatever still runs in its context (a timer, a connection that it opened);
+// Invariants: a span that has ended gets no children from what still runs in its context (a timer, a connection that it opened);
 // no tracing call throws. The context costs CPU on every await of the process (async_hooks), so it exists only with tracing.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {

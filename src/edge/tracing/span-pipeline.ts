@@ -30,9 +30,9 @@ const mostAttributeChars = 4096;
 interface SpanPipeline {
   readonly provider: BasicTracerProvider;
   /** Exports what is queued. */
-  flush(): Promise<void>;
+  readonly flush: () => Promise<void>;
   /** Drops what is queued or in flight. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export function spanPipeline(options: PipelineOptions): SpanPipeline {
