@@ -22,6 +22,7 @@ const together = [
   'resize',
   'secret-leaks',
   'streams',
+  'tracing',
   'volume-objects',
 ].map((name) => `integration/${name}.test.ts`);
 const all = 'integration/**/*.test.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { criLabels } from '../../src/api/cri/labels.ts';
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
 import { Faults } from '../../test/fake-cri/faults.ts';
-import { type CriParts, type ServedCri, serveCri } from '../../test/fake-cri/serve.ts';
+import { type CriParts, type ServedCall, type ServedCri, serveCri } from '../../test/fake-cri/serve.ts';
 import type { Kubelet, KubeletOptions } from '../rig/kubelet.ts';
 import { type Rig, startRig } from '../rig/rig.ts';
 
@@ -20,7 +20,11 @@ export class StallingCri {
     after: (ms, fn) => void setTimeout(fn, ms),
   });
   /** The received calls, in order. */
-  readonly calls: { readonly method: string; readonly request: unknown }[] = [];
+  readonly calls: {
+    readonly method: string;
+    readonly request: unknown;
+    readonly headers: ServedCall['headers'];
+  }[] = [];
   readonly socket: string;
   readonly #rig: Rig;
   #served: ServedCri | undefined;
@@ -50,12 +54,13 @@ export class StallingCri {
     return parts;
   }
 
-  async #pass(method: string, call: Call, request: unknown, options: CallOptions = {}): Promise<unknown> {
-    this.calls.push({ method, request });
+  async #pass(method: string, call: Call, request: unknown, options?: CallOptions): Promise<unknown> {
+    const { headers, signal } = options as ServedCall;
+    this.calls.push({ method, request, headers });
     await this.faults.apply(method as 'version', request, 'before');
     // The caller may have aborted meanwhile.
-    options.signal?.throwIfAborted();
-    const answer = await call(request, options);
+    signal.throwIfAborted();
+    const answer = await call(request, { signal });
     await this.faults.apply(method as 'version', request, 'after');
     return answer;
   }

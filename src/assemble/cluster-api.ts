@@ -3,6 +3,7 @@ import type { ApiClient, Follow } from '../api/ports/api-client.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Tracer } from '../base/tracer.ts';
 import type { LimitSettings } from '../edge/apiserver/api-limits.ts';
 import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 
@@ -16,9 +17,14 @@ export interface ClusterApi {
   close(): void;
 }
 
-/** `inForce`: the rates of requests, read for each of them; without it, those of the start. */
+interface OpenOptions {
+  /** The rates of requests, read for each of them; without it, those of the start. */
+  readonly inForce?: LimitSettings;
+  readonly tracer?: Tracer | undefined;
+}
+
 export type OpenCluster = (
   observer: ApiClientObserver,
   metrics: Metrics,
-  inForce?: LimitSettings,
+  options?: OpenOptions,
 ) => ClusterApi;

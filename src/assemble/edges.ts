@@ -24,15 +24,18 @@ export function openEdges(
     gates,
     log,
     machine,
-  }: Pick<AssembleInput, 'clock' | 'cluster' | 'config' | 'edges' | 'gates' | 'log' | 'machine'>,
+    tracer,
+  }: Pick<AssembleInput, 'clock' | 'cluster' | 'config' | 'edges' | 'gates' | 'log' | 'machine' | 'tracer'>,
   metrics: KubeletMetrics,
 ): OpenEdges {
-  const api = cluster?.(restClientMetrics(metrics.registry), metrics.registry, config);
+  const options = { inForce: config, tracer };
+  const api = cluster?.(restClientMetrics(metrics.registry), metrics.registry, options);
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
     requestTimeoutMs: () => config.runtimeRequestTimeout.ms,
     observe: (observation) => metrics.observeRuntime(observation),
+    tracer,
     streamLists: gates.CRIListStreaming ? { log: log.with({ component: 'cri' }) } : undefined,
   });
   const cgroups = timedCgroups(

@@ -20,7 +20,14 @@ interface ImageGcRooms {
 }
 
 export function assembleImageGc(
-  { clock, config, flags, gates, log }: Pick<AssembleInput, 'clock' | 'config' | 'flags' | 'gates' | 'log'>,
+  {
+    clock,
+    config,
+    flags,
+    gates,
+    log,
+    tracer,
+  }: Pick<AssembleInput, 'clock' | 'config' | 'flags' | 'gates' | 'log' | 'tracer'>,
   { active, cri, events, history, host, metrics, observed }: ImageGcRooms,
 ): ImageGc {
   return new ImageGc({
@@ -39,5 +46,6 @@ export function assembleImageGc(
     metrics,
     clock,
     log: log.with({ component: 'image-gc' }),
+    tracer,
   });
 }

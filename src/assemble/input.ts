@@ -10,6 +10,7 @@ import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger, Verbosity } from '../base/log/log.ts';
+import type { Tracer } from '../base/tracer.ts';
 import type { CertificateHost } from '../certs/serving-certificate.ts';
 import type { ParsedArgs } from '../config/command-line/parse-args.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
@@ -137,6 +138,8 @@ export interface AssembleInput {
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   readonly log: Logger;
+  /** Undefined: no traces. */
+  readonly tracer?: Tracer | undefined;
   /** The verbosity of the log, which can be changed while the kubelet runs. */
   readonly verbosity?: Verbosity;
 }

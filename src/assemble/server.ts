@@ -23,11 +23,11 @@ interface ServerRooms {
 
 type ServerInput = Pick<
   AssembleInput,
-  'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'nodeName' | 'random'
+  'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'nodeName' | 'random' | 'tracer'
 >;
 
 export function assembleServer(input: ServerInput, rooms: ServerRooms): readonly Component[] {
-  const { clock, config, edges, flags, gates, nodeName, random } = input;
+  const { clock, config, edges, flags, gates, nodeName, random, tracer } = input;
   const { api, certificate, checks, handlers } = rooms;
   const log = input.log.with({ component: 'server' });
   const metrics = new HttpMetrics(rooms.metrics.registry, clock);
@@ -55,6 +55,7 @@ export function assembleServer(input: ServerInput, rooms: ServerRooms): readonly
       handlers,
       admit,
       metrics,
+      tracer,
       host: {
         listen: (options) => edges.listenSecure({ ...options, certificate, proxyUpgrade }),
         textFile: edges.textFile,
@@ -62,6 +63,6 @@ export function assembleServer(input: ServerInput, rooms: ServerRooms): readonly
       clock,
       log,
     }),
-    ...plainPorts({ config, listen: edges.listen, checks, handlers, metrics, log }),
+    ...plainPorts({ config, listen: edges.listen, checks, handlers, metrics, tracer, log }),
   ];
 }

@@ -46,10 +46,10 @@ interface WorkersRoom {
 }
 
 export function assembleWorkers(
-  input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'gates' | 'log' | 'machine'>,
+  input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'gates' | 'log' | 'machine' | 'tracer'>,
   rooms: WorkersRooms,
 ): WorkersRoom {
-  const { clock, config, edges, gates, log, machine } = input;
+  const { clock, config, edges, gates, log, machine, tracer } = input;
   const { admission, allocated, events, exclusive, pleg, resizes, runtime, unfinishedHooks, volumes } = rooms;
   const { apiPods, kills, inSync, lifecycles, observed, probeResults: probes } = rooms.stores;
   const metrics = rooms.metrics.work;
@@ -84,7 +84,7 @@ export function assembleWorkers(
       prepare: (pod, signal) => exclusive.resources.prepare(pod, signal),
     },
     resizes,
-    report: { events, metrics, log: log.with({ component: 'workers' }) },
+    report: { events, metrics, log: log.with({ component: 'workers' }), tracer },
     settings: {
       get syncFrequencyMs() {
         return config.syncFrequency.ms;
@@ -117,6 +117,7 @@ export function assembleWorkers(
     events,
     clock,
     log: log.with({ component: 'container-collector' }),
+    tracer,
   });
   return {
     components: [updates, workers, housekeeping, collector, trimmer],

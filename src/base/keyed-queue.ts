@@ -2,7 +2,8 @@
 // Upstream: client-go/util/workqueue and the queue of pkg/kubelet/pod_workers.go.
 // Invariants: never two runs of one key at once; never more than `parallel` runs; every add(key) is followed by a run of that
 // key that begins after it, unless the queue is stopped; at most one timer per key. Runs begin in a microtask, never inside
-// add(), so a writer may call add() in the middle of an update.
+// add(), so a writer may call add() in the middle of an update; nor do they belong to the trace of its caller.
+import { AsyncResource } from 'node:async_hooks';
 import type { Clock, Timer } from './clock.ts';
 import { Aborted, isAbortOf } from './errors.ts';
 import { reportUncaught } from './log/report-uncaught.ts';
@@ -45,6 +46,7 @@ const compactAbove = 256;
 
 export class KeyedQueue<K> {
   readonly #options: KeyedQueueOptions<K>;
+  readonly #run: KeyedQueueOptions<K>['run'];
   /** Holds a key only while it is queued, running or timed. */
   readonly #entries = new Map<K, Entry>();
   #waiting: K[] = [];
@@ -58,6 +60,8 @@ export class KeyedQueue<K> {
     if (!(options.parallel >= 1))
       throw new RangeError(`parallel must be at least 1, got ${options.parallel}`);
     this.#options = options;
+    // In the asynchronous context of the constructor, which has no trace.
+    this.#run = AsyncResource.bind(options.run);
   }
 
   /** Something about this key may have changed. Cheap, idempotent, safe from anywhere. */
@@ -208,7 +212,7 @@ export class KeyedQueue<K> {
     entry.running = abort;
     this.#running++;
     try {
-      await this.#options.run(key, abort.signal);
+      await this.#run(key, abort.signal);
       this.#succeeded(entry);
     } catch (err) {
       this.#failed(key, entry, err, abort.signal);

@@ -49,5 +49,4 @@ export const missing = {
   csi: 'CSI',
   dra: 'dynamic resource allocation',
   logOutput: 'splitting and buffering of the log output',
-  tracing: 'tracing',
 } as const;

@@ -18,6 +18,7 @@ import { readMachineCapacity } from '../edge/machine/machine-capacity.ts';
 import { flatTopology, readMachineTopology } from '../edge/machine/machine-topology.ts';
 import { realEdges } from '../edge/real-edges.ts';
 import { SdNotify } from '../edge/systemd/sd-notify.ts';
+import { openTracing } from '../edge/tracing/open-tracing.ts';
 import { needsTopology } from '../resources/topology/topology-policy.ts';
 import { logEffectiveConfiguration } from '../startup/effective-config.ts';
 import { RunOnce } from '../startup/run-once-loop.ts';
@@ -119,6 +120,7 @@ async function runKubelet(run: Run): Promise<number> {
   if (started.kind === 'stopped') return 0;
   const { cgroupDriver, cluster, nodeIps, nodeName, runtimeReportsConfig, watchdogIntervalMs } = started;
   const inForce = live?.kubelet.begin({ ...config, cgroupDriver });
+  const tracing = await openTracing({ tracing: config.tracing, hostName: nodeName, clock, log });
   const kubelet = assemble({
     args,
     config: inForce?.view ?? { ...config, cgroupDriver },
@@ -138,6 +140,7 @@ async function runKubelet(run: Run): Promise<number> {
     clock,
     random,
     log,
+    tracer: tracing?.tracer,
     verbosity,
   });
   live?.kubelet.assembled(kubelet);
@@ -146,6 +149,7 @@ async function runKubelet(run: Run): Promise<number> {
   } finally {
     kubelet.close();
     started.close();
+    await tracing?.close();
   }
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import { loadClientIdentity } from '../certs/client-identity.ts';
 import type { RunOutcome } from '../config/command-line/load-command-line.ts';
-import { apiServerLimits, type LimitSettings } from '../edge/apiserver/api-limits.ts';
+import { apiServerLimits } from '../edge/apiserver/api-limits.ts';
 import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 import { type ApiServer, openApiServer, userAgentOf } from '../edge/apiserver/open-api-server.ts';
 import { certificateMaker } from '../edge/certs/certificate-host.ts';
@@ -25,9 +25,9 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
   const open = (
     access: ClusterAccess,
     observer?: ApiClientObserver,
-    settings: LimitSettings = config,
+    { inForce = config, tracer }: NonNullable<Parameters<OpenCluster>[2]> = {},
   ): ApiServer => {
-    const rates = apiServerLimits(settings);
+    const rates = apiServerLimits(inForce);
     return openApiServer({
       access,
       clock,
@@ -39,19 +39,20 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
         return rates.heartbeatTimeoutMs;
       },
       ...(observer === undefined ? {} : { observer }),
+      tracer,
     });
   };
   const identity = await loadClientIdentity({
     settings: { nodeName, kubeconfig, bootstrapKubeconfig, certDir, rotate: config.rotateCertificates },
     files: identityFiles(clock),
     maker: certificateMaker,
-    open,
+    open: (access) => open(access),
     clock,
     random,
     log: log.with({ component: 'certs' }),
   });
-  return (observer, metrics, inForce) => {
-    const server = open(identity.access, observer, inForce);
+  return (observer, metrics, options) => {
+    const server = open(identity.access, observer, options);
     identity.connect(server);
     return {
       ...server,

@@ -7,6 +7,8 @@ export type { HttpAnswer, HttpHandler, HttpRequest, HttpResponse } from '../api/
 /** A request with the parameters that the route's pattern matched in its path. */
 export interface RoutedRequest extends HttpRequest {
   readonly params: Readonly<Record<string, string>>;
+  /** The whole pattern that matched, for routes that have patterns. */
+  readonly pattern?: string;
 }
 
 export type RouteHandler = (request: RoutedRequest) => HttpAnswer | Promise<HttpAnswer>;

@@ -1,6 +1,7 @@
 // The ports without TLS: health (10248) and, if configured, read-only (10255). Upstream: ListenAndServeKubeletReadOnlyServer and
 // the healthz server of cmd/kubelet/app.
 import type { Logger } from '../base/log/log.ts';
+import type { Tracer } from '../base/tracer.ts';
 import type { HealthCheck } from './health.ts';
 import { type HttpHandler, restfulError } from './http-message.ts';
 import type { HttpMetrics } from './http-metrics.ts';
@@ -8,6 +9,7 @@ import { HttpServer, type Listening } from './http-server.ts';
 import { route } from './router.ts';
 import type { RouteHandlers } from './routes.ts';
 import { healthHandler, readOnlyRoutes } from './state-handlers.ts';
+import { tracedRoutes } from './traced-routes.ts';
 
 interface PlainPortsDeps {
   /** A port of 0 is not opened. */
@@ -20,6 +22,7 @@ interface PlainPortsDeps {
   readonly checks: readonly HealthCheck[];
   readonly handlers: RouteHandlers;
   readonly metrics: Pick<HttpMetrics, 'instrument'>;
+  readonly tracer?: Tracer | undefined;
   readonly listen: (options: {
     readonly host: string;
     readonly port: number;
@@ -50,6 +53,7 @@ export function plainPorts({
   listen,
   log,
   metrics,
+  tracer,
 }: PlainPortsDeps): readonly HttpServer[] {
   const routes = readOnlyRoutes(handlers);
   const ports = [
@@ -65,7 +69,11 @@ export function plainPorts({
       host: config.address,
       port: config.readOnlyPort,
       flag: '--read-only-port',
-      handler: metrics.instrument('readonly', routes, onlyReads(route(routes))),
+      handler: metrics.instrument(
+        'readonly',
+        routes,
+        onlyReads(route(tracedRoutes(routes, 'read-only', tracer))),
+      ),
     },
   ];
   return ports

@@ -69,8 +69,8 @@ function pathBelow(path: string, root: string): string | undefined {
 }
 
 function serve(row: RouteRow, handle: RouteHandler, request: HttpRequest, below: string): ReturnType<Answer> {
-  const params = firstMatch(row.patterns ?? [''], below);
-  if (params === undefined) return restfulError(404, '404: Page Not Found');
+  const matched = firstMatch(row.patterns ?? [''], below);
+  if (matched === undefined) return restfulError(404, '404: Page Not Found');
   const methods = row.methods ?? [];
   if (!methods.includes(request.method)) {
     return restfulError(405, '405: Method Not Allowed', { allow: methods.join(', ') });
@@ -78,15 +78,19 @@ function serve(row: RouteRow, handle: RouteHandler, request: HttpRequest, below:
   if (row.produces !== undefined && !accepts(request, row.produces)) {
     return restfulError(406, `406: Not Acceptable\n\nAvailable representations: ${row.produces}`);
   }
-  return handle({ ...request, params });
+  const pattern = row.path.replace(/\/$/, '') + matched.pattern;
+  return handle({ ...request, params: matched.params, pattern });
 }
 
 type Params = Readonly<Record<string, string>>;
 
-function firstMatch(patterns: readonly string[], path: string): Params | undefined {
+function firstMatch(
+  patterns: readonly string[],
+  path: string,
+): { readonly pattern: string; readonly params: Params } | undefined {
   for (const pattern of patterns) {
     const params = match(pattern, path, true);
-    if (params !== undefined) return params;
+    if (params !== undefined) return { pattern, params };
   }
   return undefined;
 }

@@ -3,6 +3,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { Tracer } from '../base/tracer.ts';
 import { ClientAuthorities, type ClientAuthoritiesDeps } from './client-authorities.ts';
 import type { HttpHandler } from './http-message.ts';
 import type { HttpMetrics } from './http-metrics.ts';
@@ -10,6 +11,7 @@ import { HttpServer, type Listening } from './http-server.ts';
 import { type Admit, route } from './router.ts';
 import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
 import { type TlsConfiguration, type TlsSettings, tlsSettings } from './tls-settings.ts';
+import { tracedRoutes } from './traced-routes.ts';
 
 interface SecurePortConfiguration extends Omit<RouteSettings, 'port' | 'gates'>, TlsConfiguration {
   readonly enableServer: boolean;
@@ -35,6 +37,7 @@ export interface SecurePortDeps {
   /** Authenticates and authorizes a request. */
   readonly admit: Admit;
   readonly metrics: Pick<HttpMetrics, 'instrument'>;
+  readonly tracer?: Tracer | undefined;
   readonly host: {
     readonly listen: (options: SecureListenOptions) => Promise<Listening>;
     readonly textFile: ClientAuthoritiesDeps['file'];
@@ -45,7 +48,7 @@ export interface SecurePortDeps {
 
 /** The components of the port, in start order; none if enableServer is false. */
 export function securePort(deps: SecurePortDeps): readonly Component[] {
-  const { admit, clock, config, gates, handlers, host, log, metrics } = deps;
+  const { admit, clock, config, gates, handlers, host, log, metrics, tracer } = deps;
   if (!config.enableServer) return [];
   const name = 'secure';
   const path = config.authentication.x509.clientCAFile;
@@ -70,7 +73,11 @@ export function securePort(deps: SecurePortDeps): readonly Component[] {
       ...tlsSettings(config),
       onError: (err) => log.error('Failed to handle request', { server: name, err }),
     });
-  const handler = metrics.instrument('readwrite', routes, route(routes, admit));
+  const handler = metrics.instrument(
+    'readwrite',
+    routes,
+    route(tracedRoutes(routes, 'secure', tracer), admit),
+  );
   const server = new HttpServer({ name, handler, listen, log });
   return authorities === undefined ? [server] : [authorities, server];
 }

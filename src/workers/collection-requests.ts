@@ -6,15 +6,19 @@ import { isAbort } from '../base/errors.ts';
 
 interface Request {
   cause: CollectionCause;
+  /** Collects in the trace of the first caller. */
+  readonly inTrace: InTrace;
   readonly waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[];
 }
+
+type InTrace = <T>(work: () => T) => T;
 
 export class CollectionRequests {
   readonly #requests = new Map<PodUid, Request>();
 
   /** Resolves when the pod's worker has collected. */
-  add(uid: PodUid, cause: CollectionCause): Promise<void> {
-    const request = this.#requests.get(uid) ?? { cause, waiting: [] };
+  add(uid: PodUid, cause: CollectionCause, inTrace: InTrace = (work) => work()): Promise<void> {
+    const request = this.#requests.get(uid) ?? { cause, inTrace, waiting: [] };
     if (cause === 'pressure') request.cause = cause;
     this.#requests.set(uid, request);
     return new Promise<void>((resolve, reject) => request.waiting.push({ resolve, reject }));
@@ -29,7 +33,7 @@ export class CollectionRequests {
     if (request === undefined) return;
     this.#requests.delete(uid);
     try {
-      await collect(request.cause);
+      await request.inTrace(() => collect(request.cause));
     } catch (err) {
       if (isAbort(err)) {
         this.#restore(uid, request);

@@ -12,6 +12,7 @@ import type { Component } from '../base/component.ts';
 import { Aborted, describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
+import { inSpan, type Tracer } from '../base/tracer.ts';
 
 interface CollectorDeps {
   readonly workers: {
@@ -24,6 +25,7 @@ interface CollectorDeps {
   readonly events: Pick<EventSink, 'node'>;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly tracer?: Tracer | undefined;
 }
 
 /** Upstream: ContainerGCPeriod. */
@@ -31,6 +33,8 @@ const everyMs = 60_000;
 
 /** By then the workers know which pods have finished. */
 const firstAfterMs = 5_000;
+
+const span = { scope: 'k8s.io/kubernetes/pkg/kubelet/kuberuntime', name: 'Containers/GarbageCollect' };
 
 /** A worker that stops its pod or pulls an image takes longer; it collects afterwards. */
 const workerMs = 30_000;
@@ -99,11 +103,13 @@ export class ContainerCollector implements Component, ContainerReclaim {
   }
 
   async #collect(cause: CollectionCause, signal: AbortSignal): Promise<void> {
-    const { links, pleg, workers } = this.#deps;
-    const { failure } = pleg.health();
-    if (failure !== undefined) throw new KubeletError('unavailable', 'RuntimeUnavailable', failure);
-    await this.#settle(workers.collectGarbage(cause), signal);
-    await links.removeDeadLinks(signal);
+    const { links, pleg, tracer, workers } = this.#deps;
+    await inSpan(tracer, span, async () => {
+      const { failure } = pleg.health();
+      if (failure !== undefined) throw new KubeletError('unavailable', 'RuntimeUnavailable', failure);
+      await this.#settle(workers.collectGarbage(cause), signal);
+      await links.removeDeadLinks(signal);
+    });
   }
 
   async #settle(requested: ReadonlyMap<PodUid, Promise<void>>, signal: AbortSignal): Promise<void> {

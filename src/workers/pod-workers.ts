@@ -9,10 +9,12 @@ import { untilAborted } from '../base/abort/race-abort.ts';
 import { type Component, on } from '../base/component.ts';
 import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
+import { inSpan } from '../base/tracer.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import { CollectionRequests } from './collection-requests.ts';
 import { findSameNamePod } from './find-same-name-pod.ts';
 import type { Leftover } from './housekeeping.ts';
+import { podSpan } from './pod-spans.ts';
 import { nameOf, PodSteps } from './pod-steps.ts';
 import { computeTransition, type Transition } from './transition.ts';
 import type { DesiredPod, PodWorkersDeps } from './worker-deps.ts';
@@ -99,11 +101,12 @@ export class PodWorkers implements Component {
 
   /** Has the workers of all pods with garbage, or of `only` those, remove it, beside their regular syncs. Settles per pod. */
   collectGarbage(cause: CollectionCause, only?: ReadonlySet<PodUid>): ReadonlyMap<PodUid, Promise<void>> {
-    const { pleg, runtime } = this.#deps;
+    const { pleg, report, runtime } = this.#deps;
+    const inTrace = report.tracer?.capture();
     const pods = runtime
       .podsWithGarbage(this.#steps.garbage.scopeOf(cause))
       .filter((uid) => pleg.isInspected(uid) && only?.has(uid) !== false);
-    const requested = new Map(pods.map((uid) => [uid, this.#collections.add(uid, cause)]));
+    const requested = new Map(pods.map((uid) => [uid, this.#collections.add(uid, cause, inTrace)]));
     for (const uid of pods) this.poke(uid);
     return requested;
   }
@@ -197,10 +200,18 @@ export class PodWorkers implements Component {
     if (isNew && operation === 'kill' && stores.desired.get(uid) === undefined) metrics?.orphan();
     const startedMs = clock.monotonic();
     try {
-      return await this.#steps.run(uid, transition, signal);
+      const work = (): Promise<boolean> => this.#steps.run(uid, transition, signal);
+      const span = report.tracer && podSpan(transition.step.step, uid, this.#identity(uid), operation);
+      return await (span === undefined ? work() : inSpan(report.tracer, span, work));
     } finally {
       if (operation !== undefined) metrics?.step(operation, (clock.monotonic() - startedMs) / 1_000);
     }
+  }
+
+  #identity(uid: PodUid): { readonly namespace?: string; readonly name?: string } {
+    const { desired, observed } = this.#deps.stores;
+    const pod = this.#records.get(uid)?.pod ?? desired.get(uid)?.pod;
+    return pod?.metadata ?? observed.get(uid) ?? {};
   }
 
   #transition(uid: PodUid): Transition {

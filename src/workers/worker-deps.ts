@@ -11,6 +11,7 @@ import type { StartedPod } from '../api/ports/started-pod.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { Tracer } from '../base/tracer.ts';
 import type { PodKills } from './pod-kills.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
 import type { PodsInSync } from './pods-in-sync.ts';
@@ -169,6 +170,7 @@ interface WorkerReports {
       }
     | undefined;
   readonly log: Logger;
+  readonly tracer?: Tracer | undefined;
 }
 
 export interface PodWorkersDeps {

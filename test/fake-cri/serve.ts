@@ -31,7 +31,14 @@ export interface ServeOptions {
   readonly maxMessageBytes?: number;
 }
 
-type AnyCall = (request: unknown, options: { signal: AbortSignal }) => unknown;
+/** What an implementation learns of a call besides its request. */
+export interface ServedCall {
+  readonly signal: AbortSignal;
+  /** The metadata that the client sent. */
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+type AnyCall = (request: unknown, options: ServedCall) => unknown;
 
 export async function serveCri(options: ServeOptions): Promise<ServedCri> {
   const limit = options.maxMessageBytes ?? 16 * 1024 * 1024;
@@ -93,7 +100,7 @@ function unary(call: AnyCall): handleUnaryCall<unknown, unknown> {
     const abort = new AbortController();
     received.on('cancelled', () => abort.abort());
     Promise.resolve()
-      .then(() => call(received.request, { signal: abort.signal }))
+      .then(() => call(received.request, { signal: abort.signal, headers: received.metadata.getMap() }))
       .then(
         (value) => answer(null, value),
         (err: unknown) => answer(toStatus(err)),
@@ -106,7 +113,10 @@ function streaming(call: AnyCall): handleServerStreamingCall<unknown, unknown> {
     const abort = new AbortController();
     received.on('cancelled', () => abort.abort());
     const pump = async (): Promise<void> => {
-      const items = call(received.request, { signal: abort.signal }) as AsyncIterable<unknown>;
+      const items = call(received.request, {
+        signal: abort.signal,
+        headers: received.metadata.getMap(),
+      }) as AsyncIterable<unknown>;
       for await (const item of items) received.write(item);
     };
     pump().then(

@@ -18,6 +18,7 @@ import { KubeletError } from '../../src/base/errors.ts';
 import { type Logger, Verbosity } from '../../src/base/log/log.ts';
 import { textLogger } from '../../src/base/log/log-text.ts';
 import { Supervisor } from '../../src/base/supervisor.ts';
+import type { Tracer } from '../../src/base/tracer.ts';
 import { parseArgs } from '../../src/config/command-line/parse-args.ts';
 import { defaultGates, type FeatureGates } from '../../src/config/gates/feature-gates.ts';
 import { LiveConfiguration } from '../../src/config/live/live-configuration.ts';
@@ -95,6 +96,8 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
   readonly gates?: Partial<FeatureGates>;
+  /** Receives a span of the method's name for each CRI call, too. */
+  readonly tracer?: Tracer;
   /** The API server, as one of another release or with other gates. */
   readonly server?: {
     readonly minor?: number;
@@ -387,6 +390,7 @@ export class FakeNode {
       random: Math.random,
       log,
       verbosity: this.verbosity,
+      tracer: this.#options.tracer,
       edges: {
         cri: () => this.#connect(),
         files: {
@@ -538,6 +542,7 @@ export class FakeNode {
         target[name] ??
         ((request: object, options: CallOptions = {}) => {
           const signal = options.signal === undefined ? life : AbortSignal.any([options.signal, life]);
+          this.#options.tracer?.start({ scope: 'cri', name }).end();
           return runtime[name]?.call(this.cri, request, { ...options, signal });
         }),
     }) as unknown as ReturnType<Edges['cri']>;

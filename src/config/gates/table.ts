@@ -199,7 +199,7 @@ export const gateTable = {
   KubeletRegistrationGetOnExistsOnly: deprecatedOff,
   KubeletSeparateDiskGC: beta,
   KubeletServiceAccountTokenForCredentialProviders: beta,
-  KubeletTracing: notYet(stable, missing.tracing),
+  KubeletTracing: alwaysOn(stable, 'traces are exported if `tracing` is set'),
   ListFromCacheSnapshot: other(beta),
   LocalStorageCapacityIsolationFSQuotaMonitoring: betaOff,
   LoggingAlphaOptions: notYet(alpha, missing.logOutput),

@@ -202,7 +202,7 @@ export const operation = {
           }),
         ),
       },
-      { effect: noneYet(missing.tracing), doc: 'Export of traces. Unset disables it.' },
+      { doc: 'Export of traces. Unset disables it.' },
     ),
   ),
   localStorageCapacityIsolation: boolean({

@@ -102,6 +102,8 @@ describe('logging and tracing', () => {
     ['a host and port', endpoint('localhost:4317')],
     ['a dns URL', endpoint('dns://8.8.8.8/collector:4317')],
     ['a unix URL', endpoint('unix:///run/otel.sock')],
+    ['an abstract unix URL', endpoint('unix-abstract:///otel')],
+    ['a unix URL with a host', endpoint('unix://run/otel.sock'), 'must have three slashes'],
     ['an http URL', endpoint('http://localhost:4317'), 'tracing.endpoint: "http://localhost:4317" must be'],
     [
       'a broken URL',

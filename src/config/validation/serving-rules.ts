@@ -27,9 +27,16 @@ export const tracingRules: Rule = ({ config, fail }) => {
   const endpoint = config.tracing?.endpoint;
   if (endpoint === undefined) return;
   const address = endpoint.includes('//') ? endpoint : `dns://${endpoint}`;
-  if (!URL.canParse(address)) fail('tracing.endpoint', `${quote(endpoint)} is not an address`);
-  else if (!tracingSchemes.includes(new URL(address).protocol)) {
+  if (!URL.canParse(address)) {
+    fail('tracing.endpoint', `${quote(endpoint)} is not an address`);
+    return;
+  }
+  const { host, protocol } = new URL(address);
+  if (!tracingSchemes.includes(protocol)) {
     fail('tracing.endpoint', `${quote(endpoint)} must be an address, or a dns, unix or unix-abstract URL`);
+  } else if (protocol !== 'dns:' && host !== '') {
+    // differs from upstream: there the kubelet starts, and every export fails.
+    fail('tracing.endpoint', `${quote(endpoint)} must have three slashes before the name of the socket`);
   }
 };
 

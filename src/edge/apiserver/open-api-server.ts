@@ -8,11 +8,13 @@ import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { TokenBucket } from '../../base/rate-limit.ts';
+import type { Tracer } from '../../base/tracer.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { type ApiClientObserver, ApiServerClient } from './client.ts';
 import { HttpTransport } from './http-transport.ts';
 import { parseKubeconfig } from './kubeconfig.ts';
 import { reflector } from './reflector.ts';
+import { TracedTransport } from './traced-transport.ts';
 
 interface ApiServerOptions {
   readonly access: ClusterAccess;
@@ -24,6 +26,8 @@ interface ApiServerOptions {
   readonly heartbeatTimeoutMs: number;
   readonly observer?: ApiClientObserver;
   readonly gates: ClientGates;
+  /** Each request becomes a span. */
+  readonly tracer?: Tracer | undefined;
 }
 
 interface Rate {
@@ -66,7 +70,7 @@ const reviewLimit = { qps: 20, burst: 40 };
 const reviewTimeoutMs = 10_000;
 
 export function openApiServer(options: ApiServerOptions): ApiServer {
-  const { access, clock, gates, limits, log, observer, userAgent } = options;
+  const { access, clock, gates, limits, log, observer, tracer, userAgent } = options;
   const transport = new HttpTransport({
     access,
     authority: {
@@ -91,7 +95,7 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
       },
     });
   const client = new ApiServerClient({
-    transport,
+    transport: tracer === undefined ? transport : new TracedTransport(transport, access.server, tracer),
     clock,
     log,
     userAgent,

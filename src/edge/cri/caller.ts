@@ -27,6 +27,8 @@ interface CallerDeps {
   readonly clock: Clock;
   readonly requestTimeoutMs: () => number;
   readonly observe?: ((observation: CriObservation) => void) | undefined;
+  /** Metadata of the call that is about to be made. */
+  readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
 interface StartedCall {
@@ -103,8 +105,9 @@ export class Caller {
   }
 
   #request({ keepBytes, message, rpc, timeoutMs }: StartedCall): GrpcRequest {
-    const { clock } = this.#deps;
-    return { path: rpc.path, message: rpc.serialize(message), timeoutMs, clock, keepBytes };
+    const { clock, headers } = this.#deps;
+    const serialized = rpc.serialize(message);
+    return { path: rpc.path, message: serialized, timeoutMs, clock, keepBytes, headers: headers?.() };
   }
 
   /** Cancels the call when its signal aborts or the client closes. Returns the function that undoes this. */

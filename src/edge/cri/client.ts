@@ -7,12 +7,14 @@ import type { CriImages, CriRuntime } from '../../api/cri/runtime.ts';
 import type { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { Tracer } from '../../base/tracer.ts';
 import { Caller, type CriObservation } from './caller.ts';
 import { CriConnection } from './connection.ts';
 import { parseCriEndpoint } from './endpoint.ts';
 import { imageOperations, runtimeOperations } from './operations.ts';
 import { type Rpc, rpcsOf } from './rpc.ts';
 import { withStreamedImageLists, withStreamedRuntimeLists } from './streamed-lists.ts';
+import { type Calls, tracedCalls } from './traced-calls.ts';
 
 /** Upstream's default of runtimeRequestTimeout. */
 const defaultRequestTimeoutMs = 120_000;
@@ -29,6 +31,8 @@ export interface CriClientOptions {
   readonly clock: Clock;
   /** Called at the end of every call, for kubelet_runtime_operations_*. */
   readonly observe?: ((observation: CriObservation) => void) | undefined;
+  /** Each call becomes a span, and the runtime receives its context. */
+  readonly tracer?: Tracer | undefined;
 }
 
 export interface CriClient extends CriRuntime, CriImages {
@@ -40,18 +44,22 @@ export interface CriClient extends CriRuntime, CriImages {
 }
 
 export function criClient(options: CriClientOptions): CriClient {
-  const { clock, observe, requestTimeoutMs = () => defaultRequestTimeoutMs } = options;
+  const { clock, observe, requestTimeoutMs = () => defaultRequestTimeoutMs, tracer } = options;
   const runtimePath = parseCriEndpoint(options.runtimeEndpoint);
   const imagePath = options.imageEndpoint ? parseCriEndpoint(options.imageEndpoint) : runtimePath;
   const runtime = new CriConnection(runtimePath, clock);
   const images = imagePath === runtimePath ? runtime : new CriConnection(imagePath, clock);
-  const runtimeCaller = new Caller({ connection: runtime, clock, requestTimeoutMs, observe });
-  const imageCaller = new Caller({ connection: images, clock, requestTimeoutMs, observe });
+  const shared = { clock, requestTimeoutMs, observe, headers: tracer && (() => tracer.headers()) };
+  const runtimeCaller = new Caller({ connection: runtime, ...shared });
+  const imageCaller = new Caller({ connection: images, ...shared });
   const runtimeService = bind(
     rpcsOf(RuntimeServiceDefinition, runtimeOperations),
-    runtimeCaller,
+    tracedCalls(runtimeCaller, tracer),
   ) as CriRuntime;
-  const imageService = bind(rpcsOf(ImageServiceDefinition, imageOperations), imageCaller) as CriImages;
+  const imageService = bind(
+    rpcsOf(ImageServiceDefinition, imageOperations),
+    tracedCalls(imageCaller, tracer),
+  ) as CriImages;
   const log = options.streamLists?.log;
   return {
     ...(log === undefined ? runtimeService : withStreamedRuntimeLists(runtimeService, log)),
@@ -71,7 +79,7 @@ export function criClient(options: CriClientOptions): CriClient {
 
 type Call = (request: unknown, options?: { signal?: AbortSignal; timeoutMs?: number }) => unknown;
 
-function bind(rpcs: ReadonlyMap<string, Rpc>, caller: Caller): unknown {
+function bind(rpcs: ReadonlyMap<string, Rpc>, caller: Calls): unknown {
   const calls: Record<string, Call> = {};
   for (const [key, rpc] of rpcs) {
     calls[key] = rpc.streams

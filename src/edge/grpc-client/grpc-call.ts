@@ -25,6 +25,8 @@ export interface GrpcRequest {
   /** The longest message of a response; absent: 16 MiB. */
   readonly maxResponseBytes?: number | undefined;
   readonly userAgent?: string;
+  /** Further metadata. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 interface GrpcCall {
@@ -113,7 +115,7 @@ export function streamCall(session: ClientHttp2Session, request: GrpcRequest): G
 
 function open(
   session: ClientHttp2Session,
-  { path, message, timeoutMs, userAgent }: GrpcRequest,
+  { headers, path, message, timeoutMs, userAgent }: GrpcRequest,
 ): ClientHttp2Stream {
   const framed = frame(message);
   const stream = session.request({
@@ -123,6 +125,7 @@ function open(
     'content-type': 'application/grpc',
     'user-agent': userAgent ?? 'kubelet-ts',
     ...(timeoutMs === Number.POSITIVE_INFINITY ? {} : { 'grpc-timeout': timeoutText(timeoutMs) }),
+    ...headers,
   });
   // Without a listener a lost session would throw; the stream's close reports the error.
   stream.on('error', () => undefined);

@@ -10,6 +10,7 @@ import type { Component } from '../../base/component.ts';
 import { Aborted, isAbortOf, isKind, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { inSpan, type Tracer } from '../../base/tracer.ts';
 import { runtimeText } from '../pull-error.ts';
 import {
   computeAged,
@@ -36,10 +37,12 @@ export interface ImageGcDeps extends Omit<DetectImagesDeps, 'images'>, Omit<Remo
   /** Names and prefixes of images that are never removed. */
   readonly keep: readonly string[];
   readonly log: Logger;
+  readonly tracer?: Tracer | undefined;
 }
 
 const periodMs = 5 * 60_000;
 const pruneDeadlineMs = 10_000;
+const span = { scope: 'k8s.io/kubernetes/pkg/kubelet/images', name: 'Images/GarbageCollect' };
 
 /** One run, from its detection on. */
 interface Run {
@@ -124,10 +127,10 @@ export class ImageGc implements Component, ImageReclaim {
   }
 
   async #tick(signal: AbortSignal): Promise<void> {
-    const { events, log } = this.#deps;
+    const { events, log, tracer } = this.#deps;
     try {
       await this.#alone(async () => {
-        if (this.#isPeriodic()) await this.#collect(signal);
+        if (this.#isPeriodic()) await inSpan(tracer, span, () => this.#collect(signal));
         else await this.#detect(signal);
       }, signal);
       if (this.#failedBefore) log.info('Image garbage collection succeeded again');

@@ -74,7 +74,7 @@ async function anApiServer(config: Partial<KubeletConfiguration>) {
   const open = await loadCluster({ ...from, config: legacyConfiguration({}), clock });
   const ignore = (): undefined => undefined;
   const observer = { request: ignore, responded: ignore, waited: ignore, retried: ignore };
-  const { client, close } = open(observer, new Metrics(), live.view);
+  const { client, close } = open(observer, new Metrics(), { inForce: live.view });
   onTestFinished(close);
   /** Five requests at once. */
   const send = (): void => {
