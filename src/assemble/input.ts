@@ -1,4 +1,5 @@
 // The input of the composition root: settings, facts about the machine, edges. Types only.
+import type { KeptRecords } from '../autonomy/load-records.ts';
 import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { HostDevices, HostPrograms } from '../api/ports/host-programs.ts';
@@ -75,6 +76,7 @@ export interface Edges
     | 'logRotation'
     | 'loopDelay'
     | 'historyFiles'
+    | 'keptRecords'
     | 'hostPrograms'
     | 'hostDevices'
     | 'flexDrivers'
@@ -93,6 +95,7 @@ export interface Edges
   readonly logRotation: (podLogsDir: string) => RotationHost;
   readonly loopDelay: LoopDelaySource;
   readonly historyFiles: (directory: string) => HistoryFiles;
+  readonly keptRecords: (...args: Parameters<RealEdges['keptRecords']>) => KeptRecords;
   readonly hostPrograms: HostPrograms;
   readonly hostDevices: HostDevices;
   readonly flexDrivers: (directory: string, log: Logger) => DriverFiles;

@@ -27,6 +27,7 @@ async function world({ synced = true } = {}) {
       upsert: (pod) => void forwarded.push(`upsert ${pod.metadata?.name}`),
       remove: (pod) => void forwarded.push(`remove ${pod.metadata?.name}`),
     },
+    publishKept: () => undefined,
     publish: (_source, pods) => void published.push(pods),
     clock,
     log: silentLogger,
