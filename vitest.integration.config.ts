@@ -9,6 +9,7 @@ import { slowness } from './integration/rig/wait.ts';
 const together = [
   'csi-*',
   'attach-controller',
+  'autonomy',
   'device-plugin-faults',
   'http-api',
   'image-pulls',

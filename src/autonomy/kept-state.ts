@@ -104,7 +104,8 @@ export class KeptState implements Component {
   replaceCollection(name: KeptCollection, objects: readonly KubeObject[]): void {
     if (name !== 'pods') {
       this.#collections.set(name, byId(objects));
-      this.#putCollection(name);
+      // Without any one of them no pod starts, so the first list is written soon.
+      this.#putCollection(name, objectWaitMs);
       return;
     }
     const uids = new Set(objects.map((each) => each.metadata?.uid));
@@ -215,9 +216,9 @@ export class KeptState implements Component {
     return members;
   }
 
-  #putCollection(name: KeptCollection): void {
+  #putCollection(name: KeptCollection, waitMs = name === 'nodes' ? objectWaitMs : collectionWaitMs): void {
     const text = (): string => JSON.stringify(this.#keptMembers(name).map(withoutManagedFields));
-    this.#writer.put('collections', name, text, name === 'nodes' ? podWaitMs : collectionWaitMs);
+    this.#writer.put('collections', name, text, waitMs);
   }
 
   #keptMembers(name: KeptCollection): readonly KubeObject[] {

@@ -178,8 +178,8 @@ test('a pod on the runtime that was not kept is not touched while the node is cu
 for (const [what, end] of [
   ['was being deleted when its kubelet was killed', (world: ClusterWorld) => world.delete('p', 120)],
   ['was deleted at once', (world: ClusterWorld) => world.delete('p', 0)],
-  ['has succeeded', (world: ClusterWorld) => world.node.cri.exitContainer('c', 0)],
-  ['has failed', (world: ClusterWorld) => world.node.cri.exitContainer('c', 1)],
+  ['has succeeded', (world: ClusterWorld) => world.node.cri.exitContainer('job', 0)],
+  ['has failed', (world: ClusterWorld) => world.node.cri.exitContainer('job', 1)],
   [
     'was evicted',
     (world: ClusterWorld) =>
@@ -190,7 +190,7 @@ for (const [what, end] of [
 ] as const)
   test(`a pod that ${what} never starts again while the node is cut off`, async () => {
     const world = await start();
-    world.run('p', { restartPolicy: 'Never', containers: [aContainer({ name: 'c' })] });
+    world.run('p', { restartPolicy: 'Never', containers: [aContainer({ name: 'job' })] });
     world.run('other');
     await world.advance(10_000);
     end(world);
@@ -206,11 +206,11 @@ for (const [what, end] of [
 
 test('a pod that ended while the node was cut off stays over after a reboot, and its end is reported on return', async () => {
   const world = await start();
-  world.run('job', { restartPolicy: 'OnFailure', containers: [aContainer({ name: 'c' })] });
+  world.run('job', { restartPolicy: 'OnFailure', containers: [aContainer({ name: 'job' })] });
   await world.advance(10_000);
   world.api.faults.goDown();
   await world.advance(20_000);
-  world.node.cri.exitContainer('c', 0);
+  world.node.cri.exitContainer('job', 0);
   await world.advance(1_000);
   await powerOff(world);
   for (const { id } of await sandboxes(world))
