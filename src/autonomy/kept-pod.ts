@@ -5,9 +5,8 @@ import { isTerminalPhase } from '../api/pod/active-pod.ts';
 
 /** The pod as it is kept: the API object, with this node's own status where that is newer. */
 export function computeKeptPod(pod: Pod, own: PodStatus | undefined): Pod {
-  const { managedFields: _large, ...metadata } = pod.metadata ?? {};
   const status = mergeStatus(pod.status, own);
-  return { ...pod, metadata, ...(status === undefined ? {} : { status }) };
+  return status === undefined ? pod : { ...pod, status };
 }
 
 function mergeStatus(api: PodStatus | undefined, own: PodStatus | undefined): PodStatus | undefined {

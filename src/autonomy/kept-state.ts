@@ -14,7 +14,7 @@ import { type KeptCollection, type ObjectRef, podOfToken, secretKinds } from './
 import { computeKeptPod, computePublishedPod, isOver } from './kept-pod.ts';
 import { type KeptRecords, loadRecords } from './load-records.ts';
 import { RecordWriter } from './record-writer.ts';
-import { computeLinks, computeWanted, idOf, type Wanted } from './references.ts';
+import { computeLinks, computeUsedByPod, computeWanted, idOf, type UsedByPod, type Wanted } from './references.ts';
 
 interface KeptStateDeps {
   readonly records: KeptRecords;
@@ -46,8 +46,10 @@ export class KeptState implements Component {
   readonly #deps: KeptStateDeps;
   readonly #writer: RecordWriter;
   readonly #pods = new Map<string, Pod>();
+  /** What the pods use that are not over. */
+  readonly #used = new Map<string, UsedByPod>();
   readonly #collections = new Map<KeptCollection, Map<string, KubeObject>>();
-  /** The objects on disk, by ID, with the version that was written; `absent` for those that do not exist. */
+  /** What is on disk, or will be, by ID, with its version; `absent` for objects that do not exist. */
   readonly #kept = new Map<string, { readonly ref: ObjectRef; readonly version: string }>();
   readonly #links = new Map<string, readonly string[]>();
   #wanted: Wanted | undefined;
@@ -64,7 +66,10 @@ export class KeptState implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     await loadRecords(this.#deps, {
-      pod: (uid, pod) => this.#pods.set(uid, pod),
+      pod: (uid, pod) => {
+        this.#pods.set(uid, pod);
+        this.#noteUse(uid, pod);
+      },
       collection: (name, objects) => this.#collections.set(name, byId(objects)),
       object: (ref, object) => this.#index(ref, object),
     });
@@ -175,14 +180,14 @@ export class KeptState implements Component {
   #putPod(pod: Pod): void {
     const uid = podUid(pod);
     if (isMirrorPod(pod) || (!this.#pods.has(uid) && this.#pods.size >= maxPods)) return;
-    this.#pods.set(uid, pod);
-    this.#wanted = undefined;
+    // Managed fields are often larger than the pod itself.
+    this.#pods.set(uid, withoutManagedFields(pod));
     this.#writePod(uid, podWaitMs);
   }
 
   #removePod(uid: string): void {
     if (!this.#pods.delete(uid)) return;
-    this.#wanted = undefined;
+    this.#noteUse(uid, undefined);
     this.#writer.remove('pods', uid);
     this.#sweepSoon();
   }
@@ -196,13 +201,18 @@ export class KeptState implements Component {
     const kept = this.#keptPod(uid);
     if (kept === undefined) return;
     const isEnd = isOver(kept);
-    if (isEnd) {
-      this.#wanted = undefined;
-      this.#sweepSoon();
-    }
+    this.#noteUse(uid, kept);
+    if (isEnd) this.#sweepSoon();
     const text = (): string => JSON.stringify(this.#keptPod(uid) ?? kept);
     if (isEnd) this.#writer.putNow('pods', uid, text);
     else this.#writer.put('pods', uid, text, waitMs);
+  }
+
+  #noteUse(uid: string, pod: Pod | undefined): void {
+    const used = pod && computeUsedByPod(pod);
+    if (used === undefined) this.#used.delete(uid);
+    else this.#used.set(uid, used);
+    this.#wanted = undefined;
   }
 
   #keptPod(uid: string): Pod | undefined {
@@ -237,9 +247,7 @@ export class KeptState implements Component {
   }
 
   #wantedNow(): Wanted {
-    if (this.#wanted !== undefined) return this.#wanted;
-    const pods = [...this.#pods.keys()].flatMap((uid) => this.#keptPod(uid) ?? []);
-    this.#wanted = computeWanted(pods, this.#links);
+    this.#wanted ??= computeWanted(this.#used, this.#links);
     return this.#wanted;
   }
 

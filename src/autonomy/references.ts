@@ -2,10 +2,16 @@
 // Invariant: what no pod uses that may still start is not kept, so that a deleted pod's secrets leave the disk.
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../api/k8s/types.ts';
 import { podReferences } from '../api/pod/pod-references.ts';
+import type { ObjectKind, ObjectRef } from './kept-kinds.ts';
 import { isOver } from './kept-pod.ts';
-import type { ObjectRef } from './kept-kinds.ts';
 
-/** What claims and volumes refer to, by their record's ID. */
+/** What one pod refers to, by the records' IDs. */
+export interface UsedByPod {
+  readonly namespace: string;
+  readonly objects: readonly string[];
+}
+
+/** What claims and volumes refer to, by the records' IDs. */
 export type Links = ReadonlyMap<string, readonly string[]>;
 
 export interface Wanted {
@@ -20,22 +26,32 @@ export function idOf({ key, kind }: ObjectRef): string {
   return `${kind} ${key}`;
 }
 
-export function computeWanted(pods: Iterable<Pod>, links: Links): Wanted {
+const kindsOfPods: readonly ObjectKind[] = [
+  'configmaps',
+  'secrets',
+  'persistentvolumeclaims',
+  'serviceaccounts',
+];
+
+/** Undefined: the pod is over, and uses nothing any more. */
+export function computeUsedByPod(pod: Pod): UsedByPod | undefined {
+  if (isOver(pod)) return undefined;
+  const { namespace = '' } = pod.metadata ?? {};
+  const references = podReferences(pod);
+  const objects = kindsOfPods.flatMap((kind) =>
+    (references[kind] ?? []).map((name) => idOf({ kind, key: `${namespace}/${name}` })),
+  );
+  return { namespace, objects };
+}
+
+export function computeWanted(used: ReadonlyMap<string, UsedByPod>, links: Links): Wanted {
   const objects = new Set<string>();
-  const podUids = new Set<string>();
   const namespaces = new Set<string>();
-  for (const pod of pods) {
-    if (isOver(pod)) continue;
-    const { namespace = '', uid = '' } = pod.metadata ?? {};
-    podUids.add(uid);
-    namespaces.add(namespace);
-    const { configmaps = [], persistentvolumeclaims = [], secrets = [], serviceaccounts = [] } =
-      podReferences(pod);
-    const byKind = { configmaps, secrets, persistentvolumeclaims, serviceaccounts };
-    for (const kind of ['configmaps', 'secrets', 'persistentvolumeclaims', 'serviceaccounts'] as const)
-      for (const name of byKind[kind]) addWithLinks(objects, idOf({ kind, key: `${namespace}/${name}` }), links);
+  for (const each of used.values()) {
+    namespaces.add(each.namespace);
+    for (const id of each.objects) addWithLinks(objects, id, links);
   }
-  return { objects, podUids, namespaces };
+  return { objects, podUids: new Set(used.keys()), namespaces };
 }
 
 /** A claim refers to its volume, a volume to its secrets: two steps, never a circle. */

@@ -29,7 +29,7 @@ export class KeptRecords {
   readonly #options: KeptRecordsOptions;
   readonly #made = new Set<string>();
   #machineId = '';
-  #sealer: Sealer | undefined;
+  #sealer: Promise<Sealer> | undefined;
   #foreign = 0;
 
   constructor(options: KeptRecordsOptions) {
@@ -79,6 +79,7 @@ export class KeptRecords {
       for (const name of names) await files.remove(this.#pathOf(kind, name));
     }
     await files.remove(this.#keyPath);
+    this.#sealer = undefined;
   }
 
   get #keyPath(): string {
@@ -131,9 +132,17 @@ export class KeptRecords {
     }
   }
 
-  async #openSealer(): Promise<Sealer> {
+  /** Shared by all callers, so that only one key is created. */
+  #openSealer(): Promise<Sealer> {
+    this.#sealer ??= this.#readOrCreateKey().catch((err: unknown) => {
+      this.#sealer = undefined;
+      throw err;
+    });
+    return this.#sealer;
+  }
+
+  async #readOrCreateKey(): Promise<Sealer> {
     const { files, log, nodeName } = this.#options;
-    if (this.#sealer !== undefined) return this.#sealer;
     let text = await files.read(this.#keyPath, 1024);
     if (text !== undefined && !isKeyText(text)) {
       log.warn('The key of the kept secrets is damaged, a new one is created', { path: this.#keyPath });
@@ -143,8 +152,7 @@ export class KeptRecords {
       text = newKeyText();
       await files.write(this.#keyPath, text);
     }
-    this.#sealer ??= sealerOf(text, { machineId: this.#machineId, nodeName });
-    return this.#sealer;
+    return sealerOf(text, { machineId: this.#machineId, nodeName });
   }
 
   /** Never rejects. State of another node is reported once. */

@@ -175,13 +175,14 @@ test('a pod on the runtime that was not kept is not touched while the node is cu
   expect([running(world), world.ready('unknown')]).toEqual([before, 'True']);
 });
 
-for (const [what, end] of [
-  ['was being deleted when its kubelet was killed', (world: ClusterWorld) => world.delete('p', 120)],
-  ['was deleted at once', (world: ClusterWorld) => world.delete('p', 0)],
-  ['has succeeded', (world: ClusterWorld) => world.node.cri.exitContainer('job', 0)],
-  ['has failed', (world: ClusterWorld) => world.node.cri.exitContainer('job', 1)],
+for (const [what, after, end] of [
+  ['was being deleted when its kubelet was killed', undefined, (world: ClusterWorld) => world.delete('p', 120)],
+  ['was deleted at once', undefined, (world: ClusterWorld) => world.delete('p', 0)],
+  ['has succeeded', 'Succeeded', (world: ClusterWorld) => world.node.cri.exitContainer('job', 0)],
+  ['has failed', 'Failed', (world: ClusterWorld) => world.node.cri.exitContainer('job', 1)],
   [
     'was evicted',
+    'Failed',
     (world: ClusterWorld) =>
       void world.node
         .killPod(uid(world, 'p'), { reason: 'Evicted', message: 'The node was low on resource: memory.', evicted: true })
@@ -201,7 +202,7 @@ for (const [what, end] of [
     world.api.faults.comeUp();
     await world.advance(120_000);
     expect(world.callCount('startContainer')).toBe(3);
-    expect(world.ready('other')).toBe('True');
+    expect([world.ready('other'), world.phase('p')]).toEqual(['True', after]);
   });
 
 test('a pod that ended while the node was cut off stays over after a reboot, and its end is reported on return', async () => {
