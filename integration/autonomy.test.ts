@@ -96,7 +96,10 @@ describeOnRig('autonomy', () => {
     const [first = ''] = await runningIds(user);
     const token = await exec(first, `cat ${tokenPath}`);
     // Written off the path of pods.
-    await waitFor(() => filesBelow().filter((path) => path.includes('/tokens/')).length >= 2, 'the tokens to be kept');
+    await waitFor(
+      () => filesBelow().filter((path) => path.includes('/tokens/')).length >= 2,
+      'the tokens to be kept',
+    );
     for (const path of filesBelow()) {
       const text = readFileSync(path, 'utf8');
       for (const clear of [secretValue, Buffer.from(secretValue).toString('base64'), token])
@@ -128,7 +131,11 @@ describeOnRig('autonomy', () => {
     if (metrics?.status === 200) expect(metrics.text).toContain('kubelet_autonomy_active 1');
 
     cluster.double.faults.comeUp();
-    await waitFor(async () => (await runningIds(gone)).length === 0, 'the deleted pod to end', startDeadlineMs);
+    await waitFor(
+      async () => (await runningIds(gone)).length === 0,
+      'the deleted pod to end',
+      startDeadlineMs,
+    );
     await cluster.untilPod('user', 'to be reported', (status) => {
       const [main] = status.containerStatuses ?? [];
       return main?.ready === true && main.restartCount === 1 && main.containerID?.endsWith(again) === true;

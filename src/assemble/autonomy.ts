@@ -1,13 +1,13 @@
 // Autonomy while the control plane cannot be reached: the connection to the API server that records and answers from disk.
 import { join } from 'node:path';
 import type { EventSink } from '../api/ports/events.ts';
-import type { Component } from '../base/component.ts';
 import { AutonomyReport } from '../autonomy/autonomy-report.ts';
 import { ControlPlane } from '../autonomy/control-plane.ts';
 import { keptClient } from '../autonomy/kept-client.ts';
 import { keptFollow } from '../autonomy/kept-follow.ts';
 import { secretKinds } from '../autonomy/kept-kinds.ts';
 import { KeptState } from '../autonomy/kept-state.ts';
+import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { ClusterApi } from './cluster-api.ts';
 import type { AssembleInput } from './input.ts';
@@ -29,10 +29,13 @@ interface Autonomy {
 
 /** With --autonomy=Off, and on a standalone node, the connection is returned as it is. */
 export function assembleAutonomy(
-  { clock, edges, flags, log: baseLog, nodeName }: Pick<
-    AssembleInput,
-    'clock' | 'edges' | 'flags' | 'log' | 'nodeName'
-  >,
+  {
+    clock,
+    edges,
+    flags,
+    log: baseLog,
+    nodeName,
+  }: Pick<AssembleInput, 'clock' | 'edges' | 'flags' | 'log' | 'nodeName'>,
   { api, events, metrics, stores }: AutonomyRooms,
 ): Autonomy {
   if (api === undefined || flags.autonomy === 'Off') return { api, components: [] };

@@ -1,5 +1,5 @@
 // The input of the composition root: settings, facts about the machine, edges. Types only.
-import type { KeptRecords } from '../autonomy/load-records.ts';
+
 import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { HostDevices, HostPrograms } from '../api/ports/host-programs.ts';
@@ -7,6 +7,7 @@ import type { CpuTopology } from '../api/ports/host-usage.ts';
 import type { MachineTopology } from '../api/ports/machine-topology.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
+import type { KeptRecords } from '../autonomy/load-records.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger, Verbosity } from '../base/log/log.ts';
 import type { CertificateHost } from '../certs/serving-certificate.ts';

@@ -13,7 +13,11 @@ describe('outcomeOf', () => {
     ['a name that does not resolve', new Error('getaddrinfo EAI_AGAIN'), 'failed'],
     ['a certificate that a wrong clock rejects', new Error('certificate is not yet valid'), 'failed'],
     ['a deadline', new KubeletError('timeout', 'DeadlineExceeded', 'x'), 'failed'],
-    ['an answer that is no JSON, as of a captive portal', new KubeletError('internal', 'InvalidResponse', 'x'), 'failed'],
+    [
+      'an answer that is no JSON, as of a captive portal',
+      new KubeletError('internal', 'InvalidResponse', 'x'),
+      'failed',
+    ],
     ['401', answer(401), 'failed'],
     ['403', answer(403), 'answered'],
     ['404', answer(404), 'answered'],

@@ -10,7 +10,7 @@ import { type ObjectRef, objectAt, requestedToken } from './kept-kinds.ts';
 import type { KeptState } from './kept-state.ts';
 import { notFound, notKept } from './not-kept.ts';
 
-export interface KeptClientDeps {
+interface KeptClientDeps {
   readonly plane: ControlPlane;
   readonly kept: Pick<KeptState, 'object' | 'record' | 'recordAbsent'>;
   readonly keepSecrets: boolean;
@@ -33,16 +33,16 @@ export function keptClient(client: ApiClient, deps: KeptClientDeps): ApiClient {
   };
   return {
     request: (request) => observed(request.path, client.request(request)),
-    get: <T>(path: string, options: ApiCallOptions) => {
+    get: async <T>(path: string, options: ApiCallOptions) => {
       const call = (): Promise<T> => observed(path, client.get<T>(path, options));
       const ref = objectAt(path);
-      return ref === undefined ? call() : answered(ref, call, options.signal, deps);
+      return await (ref === undefined ? call() : answered(ref, call, options.signal, deps));
     },
     list: (path, options) => observed(path, client.list(path, options)),
-    create: <T>(path: string, body: unknown, options: ApiCallOptions) => {
+    create: async <T>(path: string, body: unknown, options: ApiCallOptions) => {
       const call = (): Promise<T> => observed(path, client.create<T>(path, body, options));
       const ref = requestedToken(path, body);
-      return ref === undefined ? call() : answered(ref, call, options.signal, deps);
+      return await (ref === undefined ? call() : answered(ref, call, options.signal, deps));
     },
     update: (path, body, options) => observed(path, client.update(path, body, options)),
     patch: (path, kind, body, options) => observed(path, client.patch(path, kind, body, options)),
@@ -66,7 +66,7 @@ async function answered<T>(
     const result = await Promise.race([call(), raceAbort(cut.promise, signal)]);
     if (result === unreachable) return await keptAnswer<T>(ref, deps);
     kept.record(ref, result as KubeObject);
-    return result as T;
+    return result;
   } catch (err) {
     if (isKind(err, 'not-found') && ref.kind !== 'tokens') kept.recordAbsent(ref);
     if (plane.isUnreachable() && !signal.aborted) return await keptAnswer<T>(ref, deps);

@@ -9,9 +9,12 @@ import { collectionOf, type KeptCollection, type ObjectRef, watchedObject } from
 import type { KeptState } from './kept-state.ts';
 import { notKept } from './not-kept.ts';
 
-export interface KeptFollowDeps {
+interface KeptFollowDeps {
   readonly plane: ControlPlane;
-  readonly kept: KeptState;
+  readonly kept: Pick<
+    KeptState,
+    'collection' | 'object' | 'record' | 'recordAbsent' | 'replaceCollection' | 'upsertInto' | 'removeFrom'
+  >;
   readonly keepSecrets: boolean;
   readonly clock: Pick<Clock, 'setTimer'>;
   /** The kept pods were delivered, or replaced by the first list. */
@@ -195,13 +198,12 @@ class KeptWatch<T extends KubeObject> implements WatchSink<T> {
     if (!this.#deps.plane.isUnreachable() && !this.#isOverdue) return;
     if (this.#isListed || this.#isDelivered || this.#isRefused) return;
     this.#isDelivered = true;
+    void this.#deliver();
+  }
+
+  async #deliver(): Promise<void> {
     const isLate = (): boolean => this.#isListed || this.#signal.aborted;
-    this.#source.deliver(isLate).then(
-      (delivered) => {
-        // A later failure reports again what is missing, instead of what the connection failed with.
-        this.#isDelivered = delivered;
-      },
-      () => undefined,
-    );
+    // A later failure reports again what is missing, instead of what the connection failed with.
+    this.#isDelivered = await this.#source.deliver(isLate).catch(() => false);
   }
 }

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { collectionOf, describeRef, objectAt, podOfToken, requestedToken, watchedObject } from './kept-kinds.ts';
+import {
+  collectionOf,
+  describeRef,
+  objectAt,
+  podOfToken,
+  requestedToken,
+  watchedObject,
+} from './kept-kinds.ts';
 
 describe('objectAt', () => {
   for (const [path, want] of [
@@ -16,7 +23,8 @@ describe('objectAt', () => {
     ['/apis/storage.k8s.io/v1/volumeattachments/a', undefined],
     ['/api/v1/namespaces/ns/constructor/x', undefined],
   ] as const)
-    test(`${path} → ${want === undefined ? 'not kept' : want.kind}`, () => expect(objectAt(path)).toEqual(want));
+    test(`${path} → ${want === undefined ? 'not kept' : want.kind}`, () =>
+      expect(objectAt(path)).toEqual(want));
 });
 
 test('a watch of one object by its name reads that object; other watches do not', () => {
@@ -35,7 +43,12 @@ test('collections are those that every node may list', () => {
 describe('requestedToken', () => {
   const path = '/api/v1/namespaces/ns/serviceaccounts/a/token';
   const body = (over: object = {}): object => ({
-    spec: { audiences: ['x'], expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', name: 'p', uid: 'u' }, ...over },
+    spec: {
+      audiences: ['x'],
+      expirationSeconds: 3607,
+      boundObjectRef: { kind: 'Pod', name: 'p', uid: 'u' },
+      ...over,
+    },
   });
   test('is identified by its pod, account, audiences and lifetime', () => {
     const ref = requestedToken(path, body());

@@ -64,7 +64,7 @@ export function watchedObject(path: string, fieldSelector: string | undefined): 
   return objectAt(`${path}/${encodeURIComponent(fieldSelector.slice(byName.length))}`);
 }
 
-export interface TokenRef extends ObjectRef {
+interface TokenRef extends ObjectRef {
   readonly podUid: string;
 }
 

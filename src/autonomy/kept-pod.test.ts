@@ -2,10 +2,15 @@ import { describe, expect, test } from 'vitest';
 import type { ContainerStatus, Pod } from '../api/k8s/types.ts';
 import { computeKeptPod, computePublishedPod, isOver } from './kept-pod.ts';
 
-const exited = (name: string, exitCode: number): ContainerStatus =>
-  ({ name, ready: false, restartCount: 0, image: 'i', imageID: '', state: { terminated: { exitCode } } }) as ContainerStatus;
-const runs = (name: string): ContainerStatus =>
-  ({ ...exited(name, 0), state: { running: {} } }) as ContainerStatus;
+const exited = (name: string, exitCode: number): ContainerStatus => ({
+  name,
+  ready: false,
+  restartCount: 0,
+  image: 'i',
+  imageID: '',
+  state: { terminated: { exitCode } },
+});
+const runs = (name: string): ContainerStatus => ({ ...exited(name, 0), state: { running: {} } });
 
 function pod(restartPolicy: string, statuses: readonly ContainerStatus[], over: object = {}): Pod {
   const containers = ['a', 'b'].map((name) => ({ name, image: 'i', ...over }));
@@ -13,7 +18,7 @@ function pod(restartPolicy: string, statuses: readonly ContainerStatus[], over: 
     metadata: { name: 'p', namespace: 'ns', uid: 'u' },
     spec: { restartPolicy, containers },
     status: { phase: 'Running', containerStatuses: [...statuses] },
-  } as Pod;
+  };
 }
 
 describe('computePublishedPod', () => {
@@ -22,8 +27,16 @@ describe('computePublishedPod', () => {
     ['Never, one failed → Failed', pod('Never', [exited('a', 0), exited('b', 3)]), 'Failed'],
     ['Never, one runs → unchanged', pod('Never', [exited('a', 0), runs('b')]), 'Running'],
     ['Never, one has no status → unchanged', pod('Never', [exited('a', 0)]), 'Running'],
-    ['OnFailure, both succeeded → Succeeded', pod('OnFailure', [exited('a', 0), exited('b', 0)]), 'Succeeded'],
-    ['OnFailure, one failed → it is restarted', pod('OnFailure', [exited('a', 0), exited('b', 3)]), 'Running'],
+    [
+      'OnFailure, both succeeded → Succeeded',
+      pod('OnFailure', [exited('a', 0), exited('b', 0)]),
+      'Succeeded',
+    ],
+    [
+      'OnFailure, one failed → it is restarted',
+      pod('OnFailure', [exited('a', 0), exited('b', 3)]),
+      'Running',
+    ],
     ['Always → unchanged', pod('Always', [exited('a', 0), exited('b', 0)]), 'Running'],
     [
       'a container with a policy of its own may be restarted → unchanged',
@@ -47,7 +60,14 @@ describe('computeKeptPod', () => {
     },
   };
   test("this node's own status is newer, and conditions of other writers stay", () => {
-    const own = { phase: 'Failed', reason: 'Evicted', conditions: [{ type: 'Ready', status: 'False' }, { type: 'New', status: 'True' }] };
+    const own = {
+      phase: 'Failed',
+      reason: 'Evicted',
+      conditions: [
+        { type: 'Ready', status: 'False' },
+        { type: 'New', status: 'True' },
+      ],
+    };
     expect(computeKeptPod(api, own).status).toEqual({
       phase: 'Failed',
       reason: 'Evicted',
@@ -63,7 +83,8 @@ describe('computeKeptPod', () => {
     const ended = { ...api, status: { ...api.status, phase: 'Succeeded' } };
     expect(computeKeptPod(ended, { phase: 'Running' }).status?.phase).toBe('Succeeded');
   });
-  test('without an own status it is the API object', () => expect(computeKeptPod(api, undefined)).toEqual(api));
+  test('without an own status it is the API object', () =>
+    expect(computeKeptPod(api, undefined)).toEqual(api));
 });
 
 test('a pod is over when it was deleted or has ended', () => {

@@ -12,22 +12,20 @@ export function computeKeptPod(pod: Pod, own: PodStatus | undefined): Pod {
 function mergeStatus(api: PodStatus | undefined, own: PodStatus | undefined): PodStatus | undefined {
   if (own === undefined) return api;
   if (api === undefined) return own;
-  const merged: PodStatus = { ...api, ...own, conditions: mergeConditions(api.conditions ?? [], own.conditions ?? []) };
+  const merged: PodStatus = {
+    ...api,
+    ...own,
+    conditions: mergeConditions(api.conditions ?? [], own.conditions ?? []),
+  };
   // A phase that the API server has is final.
   return api.phase !== undefined && isTerminalPhase(api.phase) ? { ...merged, phase: api.phase } : merged;
 }
 
 /** In the order of the API server, whose conditions of other writers stay. */
-function mergeConditions(
-  api: readonly PodCondition[],
-  own: readonly PodCondition[],
-): PodCondition[] {
+function mergeConditions(api: readonly PodCondition[], own: readonly PodCondition[]): PodCondition[] {
   const byType = new Map(own.map((each) => [each.type, each]));
   const known = new Set(api.map(({ type }) => type));
-  return [
-    ...api.map((each) => byType.get(each.type) ?? each),
-    ...own.filter(({ type }) => !known.has(type)),
-  ];
+  return [...api.map((each) => byType.get(each.type) ?? each), ...own.filter(({ type }) => !known.has(type))];
 }
 
 /**

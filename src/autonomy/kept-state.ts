@@ -12,9 +12,16 @@ import { type Component, on } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 import { type KeptCollection, type ObjectRef, podOfToken, secretKinds } from './kept-kinds.ts';
 import { computeKeptPod, computePublishedPod, isOver } from './kept-pod.ts';
-import { type KeptRecords, loadRecords } from './load-records.ts';
+import { collectionKinds, type KeptRecords, loadRecords } from './load-records.ts';
 import { RecordWriter } from './record-writer.ts';
-import { computeLinks, computeUsedByPod, computeWanted, idOf, type UsedByPod, type Wanted } from './references.ts';
+import {
+  computeLinks,
+  computeUsedByPod,
+  computeWanted,
+  idOf,
+  type UsedByPod,
+  type Wanted,
+} from './references.ts';
 
 interface KeptStateDeps {
   readonly records: KeptRecords;
@@ -26,7 +33,7 @@ interface KeptStateDeps {
 }
 
 /** `absent`: the API server has no such object. `unkept`: it is not known. */
-export type KeptObject = { readonly object: KubeObject } | 'absent' | 'unkept';
+type KeptObject = { readonly object: KubeObject } | 'absent' | 'unkept';
 
 /** Changes within these times are written once. */
 const podWaitMs = 200;
@@ -166,7 +173,10 @@ export class KeptState implements Component {
   }
 
   #index(ref: ObjectRef, object: KubeObject | undefined): void {
-    this.#kept.set(idOf(ref), { ref, version: object === undefined ? 'absent' : object.metadata?.resourceVersion ?? '' });
+    this.#kept.set(idOf(ref), {
+      ref,
+      version: object === undefined ? 'absent' : (object.metadata?.resourceVersion ?? ''),
+    });
     if (object !== undefined) this.#link(ref, object);
   }
 
@@ -228,7 +238,8 @@ export class KeptState implements Component {
 
   #putCollection(name: KeptCollection, waitMs = name === 'nodes' ? objectWaitMs : collectionWaitMs): void {
     const text = (): string => JSON.stringify(this.#keptMembers(name).map(withoutManagedFields));
-    this.#writer.put('collections', name, text, waitMs);
+    // No pod starts without them, so that one damaged record must not keep all pods down.
+    for (const kind of collectionKinds) this.#writer.put(kind, name, text, waitMs);
   }
 
   #keptMembers(name: KeptCollection): readonly KubeObject[] {

@@ -35,6 +35,9 @@ interface Loaded {
   object(ref: ObjectRef, object: KubeObject | undefined): void;
 }
 
+/** Each collection is kept twice; the last one that can be read counts. */
+export const collectionKinds: readonly string[] = ['collection-copies', 'collections'];
+
 const deadlineMs = 10_000;
 const plainKinds: readonly ObjectKind[] = [
   'configmaps',
@@ -58,9 +61,10 @@ async function readAll({ keepSecrets, records }: LoadDeps, loaded: Loaded): Prom
   await records.open();
   if (!keepSecrets) await records.forgetSecrets(secretKinds);
   await records.load('pods', (uid, text) => loaded.pod(uid, JSON.parse(text) as Pod));
-  await records.load('collections', (name, text) =>
-    loaded.collection(name as KeptCollection, JSON.parse(text) as readonly KubeObject[]),
-  );
+  for (const kind of collectionKinds)
+    await records.load(kind, (name, text) =>
+      loaded.collection(name as KeptCollection, JSON.parse(text) as readonly KubeObject[]),
+    );
   for (const kind of [...plainKinds, ...(keepSecrets ? secretKinds : [])])
     await records.load(kind, (key, text) => loaded.object({ kind, key }, JSON.parse(text) as KubeObject));
   await records.load('absent', (_id, text) => {

@@ -13,7 +13,7 @@ export function notKept(
   return new KubeletError('unavailable', 'NotKept', message);
 }
 
-/** As the API server said when it could be reached. */
+/** As the API server answered when it could be reached. */
 export function notFound(ref: ObjectRef): KubeletError {
   return new KubeletError('not-found', 'NotFound', `${describeRef(ref)} not found`);
 }

@@ -90,7 +90,10 @@ describe('RecordWriter', () => {
     expect(acts.filter((act) => act.startsWith('write'))).toEqual([]);
     scene.isFull = false;
     await clock.advance(10_000);
-    expect(acts.filter((act) => act.startsWith('write'))).toEqual(['write configmaps/c 1', 'write pods/over 2']);
+    expect(acts.filter((act) => act.startsWith('write'))).toEqual([
+      'write configmaps/c 1',
+      'write pods/over 2',
+    ]);
     expect(log).toHaveLength(1);
   });
 

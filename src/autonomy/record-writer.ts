@@ -130,7 +130,8 @@ export class RecordWriter {
       this.#hasFailed = false;
       return true;
     } catch (err) {
-      if (!this.#hasFailed) log.error('Failed to keep state for the next cut-off, will retry', { kind, key, err });
+      if (!this.#hasFailed)
+        log.error('Failed to keep state for the next cut-off, will retry', { kind, key, err });
       this.#hasFailed = true;
       if (orRemove) await files.remove(kind, key).catch(() => undefined);
       return false;

@@ -20,7 +20,8 @@ test('a pod uses what it refers to, its claims use volumes, and those use secret
     ['persistentvolumeclaims ns/data', computeLinks(claim, { spec: { volumeName: 'pv1' } }) ?? []],
     [
       'persistentvolumes pv1',
-      computeLinks(volume, { spec: { csi: { nodeStageSecretRef: { name: 'stage', namespace: 'sys' } } } }) ?? [],
+      computeLinks(volume, { spec: { csi: { nodeStageSecretRef: { name: 'stage', namespace: 'sys' } } } }) ??
+        [],
     ],
     ['persistentvolumes other', ['secrets sys/other']],
   ]);

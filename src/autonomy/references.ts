@@ -12,7 +12,7 @@ export interface UsedByPod {
 }
 
 /** What claims and volumes refer to, by the records' IDs. */
-export type Links = ReadonlyMap<string, readonly string[]>;
+type Links = ReadonlyMap<string, readonly string[]>;
 
 export interface Wanted {
   /** The IDs of records. */

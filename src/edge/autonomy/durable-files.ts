@@ -35,8 +35,8 @@ export const durableFiles: DurableFiles = {
       await setDirectoryMode(path, rootOnly);
     }
   },
-  list: recordFiles.list,
-  read: recordFiles.read,
+  list: (directory) => recordFiles.list(directory),
+  read: (path, limitBytes) => recordFiles.read(path, limitBytes),
   async write(path, text) {
     await recordFiles.write(path, text);
     await flushDirectory(dirname(path));

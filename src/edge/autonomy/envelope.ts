@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { isObject } from '../../base/guards.ts';
 
 /** Where a record belongs. */
-export interface RecordPlace {
+interface RecordPlace {
   readonly node: string;
   /** Identifies the machine without its ID, which is confidential. */
   readonly machine: string;
@@ -41,7 +41,7 @@ interface OwnPlace extends Pick<RecordPlace, 'node' | 'machine' | 'kind'> {
   readonly nameOf: (kind: string, key: string) => string;
 }
 
-/** Throws an error that says why the record cannot be used. */
+/** Throws an error that states why the record cannot be used. */
 export function decodeRecord(
   content: string,
   name: string,
@@ -50,8 +50,7 @@ export function decodeRecord(
 ): { readonly key: string; readonly text: string } {
   const end = content.indexOf('\n');
   const header = headerOf(end < 0 ? '' : content.slice(0, end));
-  if (header.node !== own.node)
-    throw new ForeignRecord(`it belongs to node ${JSON.stringify(header.node)}`);
+  if (header.node !== own.node) throw new ForeignRecord(`it belongs to node ${JSON.stringify(header.node)}`);
   if (header.machine !== own.machine) throw new ForeignRecord('it was written on another machine');
   if (header.kind !== own.kind || own.nameOf(own.kind, header.key) !== name)
     throw new Error('it was written under another name');

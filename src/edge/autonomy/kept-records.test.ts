@@ -1,11 +1,19 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryDurableFiles } from '../../../test/fakes/memory-durable-files.ts';
+import { realClock } from '../../base/clock.ts';
 import { Verbosity } from '../../base/log/log.ts';
 import { textLogger } from '../../base/log/log-text.ts';
-import { realClock } from '../../base/clock.ts';
 import { durableFiles } from './durable-files.ts';
 import { recordName } from './envelope.ts';
 import { KeptRecords, type KeptRecordsOptions } from './kept-records.ts';
@@ -73,7 +81,9 @@ describe('KeptRecords', () => {
   test('two records of the same text are encrypted differently, and no text is in clear', async () => {
     const records = await scene.open();
     await Promise.all(['a', 'b'].map((key) => records.write('secrets', key, 'the same text')));
-    const [a = '', b = ''] = ['a', 'b'].map((key) => scene.files.get(scene.path('secrets', key))?.split('\n')[1]);
+    const [a = '', b = ''] = ['a', 'b'].map(
+      (key) => scene.files.get(scene.path('secrets', key))?.split('\n')[1],
+    );
     expect(a).not.toBe(b);
     expect([...scene.files.values()].join('\n')).not.toContain('the same text');
     expect(await all(await scene.open(), 'secrets')).toEqual({ a: 'the same text', b: 'the same text' });
@@ -93,7 +103,10 @@ describe('KeptRecords', () => {
     ['empty', () => ''],
     ['truncated', (text: string) => text.slice(0, -3)],
     ['truncated to its header', (text: string) => text.slice(0, text.indexOf('\n') + 1)],
-    ['changed by one character', (text: string) => `${text.slice(0, -8)}${text.at(-8) === 'A' ? 'B' : 'A'}${text.slice(-7)}`],
+    [
+      'changed by one character',
+      (text: string) => `${text.slice(0, -8)}${text.at(-8) === 'A' ? 'B' : 'A'}${text.slice(-7)}`,
+    ],
     ['of another version', (text: string) => text.replace('"version":1', '"version":2')],
     ['without a header', () => 'x'.repeat(100_000)],
     ['of another kind', (text: string) => text.replace(/"kind":"\w+"/, '"kind":"other"')],
@@ -149,8 +162,12 @@ describe('KeptRecords', () => {
     const other = await scene.open({ machineId: async () => 'another', directory: '/other' });
     scene.files.set('/other/key', scene.files.get(`${directory}/key`) ?? '');
     await other.write('secrets', 't', 'x');
-    const mark = /"machine":"(\w+)"/.exec([...scene.files.entries()].find(([path]) => path.startsWith('/other/secrets'))?.[1] ?? '');
-    const stolen = scene.files.get(scene.path('secrets', 's'))?.replace(/"machine":"\w+"/, `"machine":"${mark?.[1]}"`);
+    const mark = /"machine":"(\w+)"/.exec(
+      [...scene.files.entries()].find(([path]) => path.startsWith('/other/secrets'))?.[1] ?? '',
+    );
+    const stolen = scene.files
+      .get(scene.path('secrets', 's'))
+      ?.replace(/"machine":"\w+"/, `"machine":"${mark?.[1]}"`);
     scene.files.set(`/other/secrets/${recordName('secrets', 's')}`, stolen ?? '');
     expect(await all(other, 'secrets')).toEqual({ t: 'x' });
     expect(scene.log.join()).toContain("it does not decrypt with this node's key");
@@ -198,8 +215,10 @@ describe('on disk', () => {
   test('directories and files are for root only', async () => {
     const records = await new Scene().open({ directory: join(root, 'autonomy'), files: durableFiles });
     await records.write('secrets', 's', 'text');
-    const modes = readdirSync(root, { recursive: true }).map((name) => statSync(join(root, String(name))).mode & 0o777);
-    expect(modes.toSorted()).toEqual([0o600, 0o600, 0o700, 0o700]);
+    const modes = readdirSync(root, { recursive: true }).map(
+      (name) => statSync(join(root, String(name))).mode & 0o777,
+    );
+    expect(modes.toSorted((a, b) => a - b)).toEqual([0o600, 0o600, 0o700, 0o700]);
     expect(await records.read('secrets', 's')).toBe('text');
     await records.remove('secrets', 's');
     expect(await records.read('secrets', 's')).toBeUndefined();

@@ -4,7 +4,14 @@
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { DurableFiles } from './durable-files.ts';
-import { decodeRecord, encodeRecord, ForeignRecord, machineMark, recordName, type Sealer } from './envelope.ts';
+import {
+  decodeRecord,
+  encodeRecord,
+  ForeignRecord,
+  machineMark,
+  recordName,
+  type Sealer,
+} from './envelope.ts';
 import { isKeyText, newKeyText, sealerOf } from './sealing-key.ts';
 
 export interface KeptRecordsOptions {
@@ -27,7 +34,7 @@ const temporarySuffix = '.tmp';
 
 export class KeptRecords {
   readonly #options: KeptRecordsOptions;
-  readonly #made = new Set<string>();
+  readonly #created = new Set<string>();
   #machineId = '';
   #sealer: Promise<Sealer> | undefined;
   #foreign = 0;
@@ -45,7 +52,8 @@ export class KeptRecords {
   async load(kind: string, use: (key: string, text: string) => void): Promise<void> {
     const { files } = this.#options;
     const names = [...(await files.list(this.#directoryOf(kind)))];
-    if (names.length > maxFiles) this.#options.log.warn('Too many kept records, the rest is ignored', { kind });
+    if (names.length > maxFiles)
+      this.#options.log.warn('Too many kept records, the rest is ignored', { kind });
     const wanted = names.slice(0, maxFiles);
     for (let at = 0; at < wanted.length; at += parallel) {
       const read = await Promise.all(wanted.slice(at, at + parallel).map((name) => this.#read(kind, name)));
@@ -178,8 +186,8 @@ export class KeptRecords {
   }
 
   async #makeDirectory(kind: string): Promise<void> {
-    if (this.#made.has(kind)) return;
+    if (this.#created.has(kind)) return;
     await this.#options.files.makeDirectory(this.#directoryOf(kind));
-    this.#made.add(kind);
+    this.#created.add(kind);
   }
 }

@@ -1,5 +1,5 @@
 // Encrypts records with a key of this node and machine: AES-256-GCM under a key that HKDF derives from a random file, the machine ID
-// and the node name. Invariants: the random part never leaves its file; a copy of the directory is useless elsewhere.
+// and the node name. Invariants: the random part never leaves its file; a copy of the directory is useless on another node.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Sealer } from './envelope.ts';
 

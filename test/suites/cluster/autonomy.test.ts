@@ -98,8 +98,12 @@ test('a node that reboots while it is cut off runs its pods with their objects a
   const web = uid(world, 'web');
   await rebootCutOff(world);
   expect(running(world)).toHaveLength(2);
-  expect(world.node.logged('The API server cannot be reached, running the pods that were kept')).toHaveLength(1);
-  const withPassword = running(world).filter((id) => world.node.cri.container(id).env.get('PASSWORD') === password);
+  expect(world.node.logged('The API server cannot be reached, running the pods that were kept')).toHaveLength(
+    1,
+  );
+  const withPassword = running(world).filter(
+    (id) => world.node.cri.container(id).env.get('PASSWORD') === password,
+  );
   expect(withPassword).toHaveLength(1);
   const before = running(world);
   const starts = world.callCount('startContainer');
@@ -132,7 +136,8 @@ test('no secret or token is on disk in clear, and only what is wanted stays', as
   expect(text).not.toContain(token);
   world.delete('web');
   await world.advance(60_000);
-  for (const kind of ['pods', 'secrets', 'tokens', 'configmaps']) expect([kind, recordsOf(world, kind)]).toEqual([kind, []]);
+  for (const kind of ['pods', 'secrets', 'tokens', 'configmaps'])
+    expect([kind, recordsOf(world, kind)]).toEqual([kind, []]);
 });
 
 test('a kubelet that restarts while it is cut off changes no container, and pods deleted meanwhile end on return', async () => {
@@ -176,7 +181,11 @@ test('a pod on the runtime that was not kept is not touched while the node is cu
 });
 
 for (const [what, after, end] of [
-  ['was being deleted when its kubelet was killed', undefined, (world: ClusterWorld) => world.delete('p', 120)],
+  [
+    'was being deleted when its kubelet was killed',
+    undefined,
+    (world: ClusterWorld) => world.delete('p', 120),
+  ],
   ['was deleted at once', undefined, (world: ClusterWorld) => world.delete('p', 0)],
   ['has succeeded', 'Succeeded', (world: ClusterWorld) => world.node.cri.exitContainer('job', 0)],
   ['has failed', 'Failed', (world: ClusterWorld) => world.node.cri.exitContainer('job', 1)],
@@ -185,7 +194,11 @@ for (const [what, after, end] of [
     'Failed',
     (world: ClusterWorld) =>
       void world.node
-        .killPod(uid(world, 'p'), { reason: 'Evicted', message: 'The node was low on resource: memory.', evicted: true })
+        .killPod(uid(world, 'p'), {
+          reason: 'Evicted',
+          message: 'The node was low on resource: memory.',
+          evicted: true,
+        })
         .catch(() => undefined),
   ],
 ] as const)
@@ -387,6 +400,36 @@ test('an optional object that does not exist delays no pod', async () => {
   expect(running(world)).toHaveLength(1);
 });
 
+test('a claim and its volume are kept as well', async () => {
+  const world = await start('WithoutSecrets');
+  const { objects } = world.api;
+  const { metadata } = objects.create('persistentvolumeclaims', {
+    metadata: { name: 'data', namespace: 'default', finalizers: ['kubernetes.io/pvc-protection'] },
+    spec: { volumeName: 'pv1', accessModes: ['ReadWriteOnce'] },
+  });
+  objects.patch('persistentvolumeclaims', 'default', 'data', { status: { phase: 'Bound' } }, 'status');
+  objects.create('persistentvolumes', {
+    metadata: { name: 'pv1' },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      hostPath: { path: '/data' },
+      claimRef: { namespace: 'default', name: 'data', uid: metadata?.uid ?? '' },
+    },
+  });
+  world.run('db', {
+    volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+    containers: [aContainer({ volumeMounts: [{ name: 'data', mountPath: '/data' }] })],
+  });
+  await world.advance(10_000);
+  expect([world.phase('db'), world.node.explanation(uid(world, 'db'))]).toEqual(['Running', undefined]);
+  expect([recordsOf(world, 'persistentvolumeclaims').length, recordsOf(world, 'persistentvolumes').length]).toEqual([
+    1, 1,
+  ]);
+  await rebootCutOff(world);
+  expect(running(world)).toHaveLength(1);
+});
+
 const damages = [
   ['empty', () => ''],
   ['truncated', (text: string) => text.slice(0, text.length - 20)],
@@ -415,6 +458,18 @@ for (const [what, damage] of damages)
     const names = ['web', 'plain', 'damaged'];
     expect(names.map((name) => world.ready(name))).toEqual(['True', 'True', 'True']);
   });
+
+test('one damaged record of a collection keeps no pod from running', async () => {
+  const world = await start();
+  world.run('web', useObjects());
+  await world.advance(10_000);
+  await powerOff(world);
+  world.api.faults.goDown();
+  for (const [path] of recordsOf(world, 'collections')) world.node.keptFiles.set(path, 'damaged');
+  await world.node.start();
+  await world.advance(10_000);
+  expect(running(world)).toHaveLength(1);
+});
 
 for (const [what, move] of [
   [
