@@ -10,6 +10,7 @@ const together = [
   'csi-*',
   'attach-controller',
   'deb',
+  'autonomy',
   'device-plugin-faults',
   'graceful-shutdown',
   'doctor',

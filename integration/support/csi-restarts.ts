@@ -12,6 +12,7 @@ import type { CsiNode } from './csi-node.ts';
 import { type CsiClaim, claimVolume } from './csi-objects.ts';
 import { container, exitsOnTerm } from './manifest.ts';
 import { untilNoTraces } from './pod-traces.ts';
+import { endAllContainers } from './reboot.ts';
 
 type ClaimOver = Pick<CsiClaim, 'csi'>;
 
@@ -112,12 +113,7 @@ export class CsiPods {
     const { kubelet, rig } = this.#node;
     await kubelet.kill9();
     await this.#driver.kill9();
-    await waitFor(async () => {
-      const tasks = (await rig.ctr('tasks', 'ls')).split('\n').filter((line) => line.includes('RUNNING'));
-      for (const [id = ''] of tasks.map((line) => line.split(' ')))
-        await rig.ctr('tasks', 'kill', '--signal', 'SIGKILL', id).catch(() => undefined);
-      return tasks.length === 0;
-    }, 'all containers to end');
+    await endAllContainers(rig);
     for (const dir of [kubelet.rootDir, this.#driver.dataDir]) {
       // A device of the kubelet has its file in a mount.
       await detachLoopDevices(dir);

@@ -1,4 +1,5 @@
 // The input of the composition root: settings, facts about the machine, edges. Types only.
+
 import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { HostDevices, HostPrograms } from '../api/ports/host-programs.ts';
@@ -8,6 +9,7 @@ import type { Logind } from '../api/ports/logind.ts';
 import type { MachineTopology } from '../api/ports/machine-topology.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
+import type { KeptRecords } from '../autonomy/load-records.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger, Verbosity } from '../base/log/log.ts';
 import type { Tracer } from '../base/tracer.ts';
@@ -80,6 +82,7 @@ export interface Edges
     | 'logRotation'
     | 'loopDelay'
     | 'historyFiles'
+    | 'keptRecords'
     | 'hostPrograms'
     | 'hostDevices'
     | 'flexDrivers'
@@ -100,6 +103,7 @@ export interface Edges
   readonly logRotation: (podLogsDir: string) => RotationHost;
   readonly loopDelay: LoopDelaySource;
   readonly historyFiles: (directory: string) => HistoryFiles;
+  readonly keptRecords: (...args: Parameters<RealEdges['keptRecords']>) => KeptRecords;
   readonly hostPrograms: HostPrograms;
   readonly hostDevices: HostDevices;
   readonly logind: Logind;

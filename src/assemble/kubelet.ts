@@ -18,6 +18,7 @@ import { PodExplainer } from '../status/explain-pods.ts';
 import { NodeAttachments } from '../volumes/attach/node-attachments.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
 import { assembleAllocation } from './allocation.ts';
+import { assembleAutonomy } from './autonomy.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCsi } from './csi.ts';
 import { openEdges } from './edges.ts';
@@ -80,7 +81,9 @@ export function assemble(input: AssembleInput): Kubelet {
   const hostIps = new HostIps({ ownNode, machineAddresses: machine.addresses });
 
   // Connections to the outside.
-  const { api, cgroups, close, cri } = openEdges(input, metrics);
+  const { api: connection, cgroups, close, cri } = openEdges(input, metrics);
+  const autonomy = assembleAutonomy(input, { api: connection, stores, metrics, events: () => events });
+  const { api } = autonomy;
   const readers = openStats(input);
 
   // What a pod needs before it starts.
@@ -290,6 +293,7 @@ export function assemble(input: AssembleInput): Kubelet {
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [
     ...(api?.components ?? []),
+    ...autonomy.components,
     ...(node?.first ?? []),
     ...live,
     events,

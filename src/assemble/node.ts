@@ -140,6 +140,7 @@ export function assembleNode(input: NodeInput, rooms: NodeRooms): AssembledNode 
     ownNode,
     objects: apiPods,
     publish: desired.set.bind(desired),
+    publishKept: desired.setKept.bind(desired),
     clock,
     log: log.with({ component: 'sources' }),
   });

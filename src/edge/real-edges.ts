@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto';
 import type { CsiDialer } from '../api/ports/csi.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
+import { durableFiles, readMachineId } from './autonomy/durable-files.ts';
+import { KeptRecords, type KeptRecordsOptions } from './autonomy/kept-records.ts';
 import { certificateHost } from './certs/certificate-host.ts';
 import { podKeys } from './certs/pod-key.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
@@ -99,6 +101,9 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     hookHttp,
     idRange: (idsPerPod: number) => kubeletIdRange(idsPerPod),
     tails: { readTail, readLogTail },
+    /** What is kept for a cut-off from the API server. */
+    keptRecords: (options: Omit<KeptRecordsOptions, 'files' | 'machineId'>) =>
+      new KeptRecords({ ...options, files: durableFiles, machineId: () => readMachineId() }),
     /** The history of ends. */
     historyFiles: (directory: string) => new HistoryDirectory(directory, clock),
     imageHost: {

@@ -79,6 +79,28 @@ describe('service account tokens', () => {
       expect(await get({ seconds: 7 * 24 * 3600 })).toBe('token-2');
     });
 
+    test('a clock that was years ahead when a token arrived delays no renewal', async () => {
+      const yearsMs = 30 * 365 * 24 * hourMs;
+      const arrived = new ServiceAccountTokens({
+        create: async (_namespace, _name, asked) => {
+          requests++;
+          const expirationTimestamp = new Date(beganMs + hourMs).toISOString();
+          return { ...asked, status: { token: `token-${requests}`, expirationTimestamp } };
+        },
+        clock,
+        log: silentLogger,
+        random: () => 0.5,
+      });
+      const next = async (): Promise<string | undefined> =>
+        (await arrived.get('default', 'sa', request(), signal)).status?.token;
+      clock.stepWall(yearsMs);
+      expect(await next()).toBe('token-1');
+      clock.stepWall(-yearsMs);
+      expect(await next()).toBe('token-1');
+      await clock.advance(hourMs);
+      expect(await next()).toBe('token-2');
+    });
+
     test('caches tokens per audience, lifetime and pod', async () => {
       const all = [
         await get(),

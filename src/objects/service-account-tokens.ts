@@ -1,6 +1,6 @@
 // Caches service account tokens bound to pods, and renews each after 80 % of its lifetime.
-// Invariants: a valid token is returned while the API server is unreachable; an expired one never is; tokens are kept in
-// memory only and never logged. Upstream: pkg/kubelet/token.
+// Invariants: a valid token is returned while the API server is unreachable, an expired one only if autonomy kept it; tokens are in
+// memory only and never logged; a clock that was ahead when a token arrived delays no renewal. Upstream: pkg/kubelet/token.
 
 import type { TokenRequest } from '../api/k8s/types.ts';
 import { forbiddenRetryMs } from '../api/ports/authorizer-lag.ts';
@@ -113,7 +113,7 @@ export class ServiceAccountTokens {
   }
 
   #store(key: string, token: TokenRequest, request: TokenRequest): void {
-    const { clock, random } = this.#deps;
+    const { random } = this.#deps;
     if (this.#cached.size > collectAbove) this.#collect();
     const expiresAtMs = Date.parse(token.status?.expirationTimestamp ?? '');
     const lifetimeMs = (token.spec?.expirationSeconds ?? 0) * 1000;
@@ -123,7 +123,7 @@ export class ServiceAccountTokens {
     const refreshAtMs =
       Math.min(expiresAtMs - lifetimeMs * 0.2, expiresAtMs - lifetimeMs + maxAgeMs) - jitterMs;
     const podUid = request.spec?.boundObjectRef?.uid;
-    this.#cached.set(key, { token, podUid, expiresAtMs, refreshAtMs: Math.max(refreshAtMs, clock.now()) });
+    this.#cached.set(key, { token, podUid, expiresAtMs, refreshAtMs });
   }
 
   #collect(): void {

@@ -74,3 +74,11 @@ test('increases the version on changes only', () => {
   pods.set('file', [aPod()]);
   expect(pods.version).toBe(1);
 });
+
+test('kept pods are announced, but their source has not reported before it sets its pods', () => {
+  const { pods, heard } = watched();
+  pods.setKept('file', [aPod({ name: 'a' }), aPod({ name: 'b' })]);
+  expect([heard.splice(0), pods.sourcesReady()]).toEqual([['uid-a', 'uid-b'], false]);
+  pods.set('file', [aPod({ name: 'a' })]);
+  expect([heard, pods.sourcesReady()]).toEqual([['uid-b', 'ready'], true]);
+});

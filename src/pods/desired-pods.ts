@@ -53,6 +53,20 @@ export class DesiredPods implements Store {
 
   /** Replaces the pods of `source`. Unchanged pods are not announced. */
   set(source: SourceName, pods: readonly Pod[]): void {
+    const announce = this.#replace(source, pods);
+    const wasReady = this.sourcesReady();
+    this.#reported.add(source);
+    this.#announce(announce);
+    if (!wasReady && this.sourcesReady()) this.ready.push();
+  }
+
+  /** As `set`, with pods that an earlier process knew: the source has not reported, so no other pod is treated as removed. */
+  setKept(source: SourceName, pods: readonly Pod[]): void {
+    this.#announce(this.#replace(source, pods));
+  }
+
+  /** Returns the pods to announce. */
+  #replace(source: SourceName, pods: readonly Pod[]): readonly PodUid[] {
     const updated = new Map(pods.map((pod) => [podUid(pod), pod]));
     const announce: PodUid[] = [];
     for (const [uid, desired] of this.#byUid) {
@@ -69,11 +83,12 @@ export class DesiredPods implements Store {
       this.#byUid.set(uid, { uid, pod, source, order: before?.order ?? this.#nextOrder++ });
       announce.push(uid);
     }
-    const wasReady = this.sourcesReady();
-    this.#reported.add(source);
-    if (announce.length > 0) this.#version += 1;
-    for (const uid of announce) this.changed.push(uid);
-    if (!wasReady && this.sourcesReady()) this.ready.push();
+    return announce;
+  }
+
+  #announce(uids: readonly PodUid[]): void {
+    if (uids.length > 0) this.#version += 1;
+    for (const uid of uids) this.changed.push(uid);
   }
 }
 

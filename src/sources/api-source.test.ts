@@ -12,6 +12,7 @@ async function world({ synced = true } = {}) {
   const clock = new FakeClock();
   const published: (readonly Pod[])[] = [];
   const forwarded: string[] = [];
+  const kept: (readonly Pod[])[] = [];
   const nodeChanged = new Channel<void>();
   const state = { synced, sink: undefined as WatchSink<Pod> | undefined, target: {} };
   const source = new ApiSource({
@@ -27,6 +28,7 @@ async function world({ synced = true } = {}) {
       upsert: (pod) => void forwarded.push(`upsert ${pod.metadata?.name}`),
       remove: (pod) => void forwarded.push(`remove ${pod.metadata?.name}`),
     },
+    publishKept: (_source, pods) => void kept.push(pods),
     publish: (_source, pods) => void published.push(pods),
     clock,
     log: silentLogger,
@@ -36,7 +38,7 @@ async function world({ synced = true } = {}) {
   const { stopped } = await source.start(stop.signal);
   await clock.settle();
   const names = (): readonly string[] => (published.at(-1) ?? []).map((pod) => pod.metadata?.name ?? '');
-  return { clock, end: () => (stop.abort(), stopped), names, nodeChanged, published, state, forwarded };
+  return { clock, end: () => (stop.abort(), stopped), kept, names, nodeChanged, published, state, forwarded };
 }
 
 function withStatus(pod: Pod, status: PodStatus, resourceVersion: string): Pod {
@@ -115,4 +117,16 @@ test('publishes a requested deletion', async () => {
   state.sink?.replace([pod]);
   state.sink?.upsert({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:30Z' } });
   expect(published.at(-1)?.[0]?.metadata?.deletionTimestamp).toBe('2026-01-01T00:00:30Z');
+});
+
+test('publishes kept pods as kept, and the first list finds an unchanged one unchanged', async () => {
+  const { forwarded, kept, names, published, state } = await world();
+  const pod = withStatus(aPod({ name: 'a', uid: 'a' }), { phase: 'Running' }, '98');
+  state.sink?.provisional?.([pod, aPod({ name: 'b', uid: 'b' })]);
+  expect(kept.map((pods) => pods.map(({ metadata }) => metadata?.name))).toEqual([['a', 'b']]);
+  expect([published, forwarded]).toEqual([[], []]);
+  state.sink?.replace([withStatus(pod, { phase: 'Pending' }, '99')]);
+  expect(names()).toEqual(['a']);
+  expect(published.at(-1)?.[0]).toBe(kept[0]?.[0]);
+  expect(forwarded).toEqual(['replace 1']);
 });

@@ -23,6 +23,8 @@ interface ApiSourceDeps {
   /** Receives every pod object, including mirror pods, before the pods are published. */
   readonly objects: WatchSink<Pod>;
   readonly publish: (source: 'api', pods: readonly Pod[]) => void;
+  /** Publishes pods that were kept from an earlier contact: others may exist, so the source has not reported yet. */
+  readonly publishKept: (source: 'api', pods: readonly Pod[]) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -69,6 +71,7 @@ export class ApiSource implements Component {
       target,
       {
         replace: (pods) => this.#replace(pods.map(withoutManagedFields)),
+        provisional: (pods) => this.#replaceKept(pods),
         upsert: (pod) => this.#upsert(withoutManagedFields(pod)),
         remove: (pod) => this.#remove(pod),
       },
@@ -95,6 +98,12 @@ export class ApiSource implements Component {
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
     for (const pod of pods) this.#accept(pod);
     this.#publish();
+  }
+
+  /** The store of API objects stays empty: statuses are sent, and mirror pods compared, against the server's own state only. */
+  #replaceKept(pods: readonly Pod[]): void {
+    for (const pod of pods) this.#accept(pod);
+    this.#deps.publishKept('api', this.#pods());
   }
 
   #upsert(pod: Pod): void {
@@ -129,10 +138,11 @@ export class ApiSource implements Component {
   }
 
   #publish(): void {
-    this.#deps.publish(
-      'api',
-      [...this.#known.values()].map(({ pod }) => pod),
-    );
+    this.#deps.publish('api', this.#pods());
+  }
+
+  #pods(): readonly Pod[] {
+    return [...this.#known.values()].map(({ pod }) => pod);
   }
 }
 

@@ -26,6 +26,8 @@ import { legacyConfiguration } from '../../src/config/load/complete.ts';
 import { defaultsOf } from '../../src/config/schema.ts';
 import type { KubeletConfiguration } from '../../src/config/table/kubelet-configuration.ts';
 import { type KubeletFlags, kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
+import type { DurableFiles } from '../../src/edge/autonomy/durable-files.ts';
+import { KeptRecords } from '../../src/edge/autonomy/kept-records.ts';
 import type { MachineFacts } from '../../src/edge/machine/machine.ts';
 import { flatTopology } from '../../src/edge/machine/machine-topology.ts';
 import { ConfigStatus } from '../../src/live-config/config-status.ts';
@@ -50,6 +52,7 @@ import { FakeRegistrars } from '../fakes/fake-registrars.ts';
 import { fakeSpace, fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
 import { FakeVolumeHost } from '../fakes/fake-volume-host.ts';
 import { MemoryCertificates, memoryPodKey } from '../fakes/memory-certificates.ts';
+import { memoryDurableFiles } from '../fakes/memory-durable-files.ts';
 import { memoryHistory } from '../fakes/memory-history.ts';
 import { memoryLogs } from '../fakes/memory-logs.ts';
 import { memoryRecords } from '../fakes/memory-records.ts';
@@ -140,6 +143,11 @@ export class FakeNode {
   readonly certs = new MemoryCertificates();
   /** State files by path; they outlive a kubelet. */
   readonly stateFiles = new Map<string, string>();
+  /** What is kept for a cut-off, by path; it outlives a kubelet. */
+  readonly keptFiles = new Map<string, string>();
+  /** Makes writes of these paths fail. */
+  keptWritesFail: (path: string) => boolean = () => false;
+  machineId = 'm1';
   /** The files of the history of ends; they outlive a kubelet. */
   readonly history = new Map<string, Buffer>();
   /** Network probes, to be replaced by a test. */
@@ -166,7 +174,7 @@ export class FakeNode {
   readonly #watchers = new Set<() => void>();
   /** Manifests removed since the kubelet last read the directory. */
   readonly #removed = new Set<string>();
-  readonly #options: FakeNodeOptions;
+  #options: FakeNodeOptions;
   #stamp = 0;
   #live: LiveConfiguration | undefined;
   #kubelet: Kubelet | undefined;
@@ -201,6 +209,11 @@ export class FakeNode {
       ...(podSigner && { podSigner: { ...podSigner, sign } }),
       ...options.server,
     });
+  }
+
+  /** For the next start. */
+  setFlags(flags: Partial<KubeletFlags>): void {
+    this.#options = { ...this.#options, flags };
   }
 
   get stores(): Kubelet['stores'] {
@@ -451,6 +464,8 @@ export class FakeNode {
           readLogTail: async (path) => this.#wholeFile(path),
         },
         historyFiles: () => this.#historyFiles(),
+        keptRecords: (options) =>
+          new KeptRecords({ ...options, files: this.#keptFiles(), machineId: async () => this.machineId }),
         idRange: async (idsPerPod) => ({ first: idsPerPod, length: 2 ** 32 - idsPerPod }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
@@ -578,6 +593,14 @@ export class FakeNode {
   #historyFiles(): ReturnType<Edges['historyFiles']> {
     const { signal: life } = this.#connection;
     return memoryHistory(this.history, () => !life.aborted);
+  }
+
+  #keptFiles(): DurableFiles {
+    const { signal: life } = this.#connection;
+    return memoryDurableFiles(this.keptFiles, {
+      isAlive: () => !life.aborted,
+      fails: (path) => this.keptWritesFail(path),
+    });
   }
 
   #stateFiles(): Edges['stateFiles'] {

@@ -92,6 +92,11 @@ export interface WatchSink<T> {
   upsert(object: T): void;
   /** With the object's last state. */
   remove(object: T): void;
+  /**
+   * What was kept of the collection while the server cannot be reached, once and before the first `replace`. It may be incomplete.
+   * Default: `replace`.
+   */
+  provisional?(objects: readonly T[]): void;
   /** A list or watch failed and will be retried. For logs and health only. */
   failed?(err: unknown): void;
 }

@@ -23,6 +23,11 @@ export const kubeletFlags = {
     flag: { name: 'auto-reserve', deprecated: false, own: true },
     doc: "Reserve CPU, memory, ephemeral storage and processes for the system according to the machine's size, each unless kubeReserved or systemReserved sets it. The kubelet logs the amounts when it starts.",
   }),
+  autonomy: choice(['Off', 'WithoutSecrets', 'WithSecrets'], {
+    default: 'Off',
+    flag: { name: 'autonomy', deprecated: false, own: true },
+    doc: 'Keep the pods of the API server and the objects that they use below --root-dir, so that a node that restarts while the API server cannot be reached runs them again. WithoutSecrets: pods that need a Secret or a token wait for the API server. WithSecrets: those are kept as well, encrypted with a key of this machine. Off: nothing is read or written.',
+  }),
   bootstrapKubeconfig: text({
     flag: { name: 'bootstrap-kubeconfig', deprecated: false, completes: 'file' },
     doc: 'Kubeconfig for requesting the client certificate if --kubeconfig does not exist. The kubelet writes the resulting kubeconfig to --kubeconfig, and key and certificate to --cert-dir.',
