@@ -118,7 +118,7 @@ describe.skipIf(why !== undefined)(
       await cluster.untilNodeReady();
     });
 
-    test('a cancelled shutdown spares the pods whose turn has not come', async () => {
+    test('a cancelled shutdown leaves the pods of later groups running', async () => {
       await Promise.all([
         run('first', { containers: [container('main', ignoresTerm)], terminationGracePeriodSeconds: 2 }),
         run('second', { priority: critical }),

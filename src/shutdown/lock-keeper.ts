@@ -12,7 +12,7 @@ import { fitGroups } from './plan-shutdown.ts';
 
 interface LockKeeperDeps {
   readonly logind: Logind;
-  /** Read anew for each lock. */
+  /** Read again for each lock. */
   readonly groups: () => readonly GraceGroup[];
   /** `isResumed`: the shutdown began before this session. Called again for a known state. */
   readonly prepared: (active: boolean, isResumed: boolean) => void;
