@@ -365,6 +365,30 @@ describe('logind', () => {
     expect(rig.logind.locks).toBe(1);
   });
 
+  test('that signals a shutdown while its state is read is believed', async () => {
+    const rig = newRig();
+    rig.add('web', { endsAfter: 3 });
+    await rig.start();
+    rig.logind.afterRead = () => rig.logind.prepare(true);
+    rig.manager?.poke();
+    await rig.clock.advance(1_000);
+    expect([rig.state.isShuttingDown, rig.kills.has('web')]).toEqual([true, true]);
+  });
+
+  test('is followed to the end of a shutdown whose periods are removed meanwhile', async () => {
+    const rig = newRig();
+    rig.add('web', { endsAfter: 3 });
+    await rig.start();
+    await shutDown(rig);
+    rig.periods = { ...rig.periods, totalMs: 0 };
+    rig.manager?.poke();
+    await rig.clock.advance(1_000);
+    expect(rig.logind.locks).toBe(1);
+    rig.logind.prepare(false);
+    await rig.clock.advance(1_000);
+    expect([rig.state.isShuttingDown, rig.logind.locks, rig.logind.sessions]).toEqual([false, 0, 0]);
+  });
+
   test('that restarts has its lock taken again', async () => {
     const rig = newRig();
     await rig.start();

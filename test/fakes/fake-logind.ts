@@ -24,6 +24,8 @@ export class FakeLogind implements Logind {
   /** How often a lock was taken. */
   taken = 0;
   connects = 0;
+  /** Called after the state was read, before the reply arrives. */
+  afterRead: () => void = () => undefined;
   /** Called when a shutdown no longer waits. */
   onProceed: () => void = () => undefined;
   readonly #sessions = new Set<OpenSession>();
@@ -62,7 +64,12 @@ export class FakeLogind implements Logind {
     return {
       ended,
       delayLimitMs: () => call(() => this.limitMs),
-      isPreparing: () => call(() => this.isPreparing),
+      isPreparing: () =>
+        call(() => {
+          const value = this.isPreparing;
+          this.afterRead();
+          return value;
+        }),
       raiseDelayLimit: (seconds) => call(() => this.#raise(seconds)),
       takeLock: () => call(() => this.#take()),
       close: () => session.end('closed'),

@@ -101,6 +101,11 @@ describe('logind', () => {
     await expect(session.isPreparing()).rejects.toMatchObject({ kind: 'unavailable' });
   });
 
+  test('gives up a lock that is not granted before the kubelet stops', async () => {
+    const session = await connect();
+    await expect(session.takeLock(AbortSignal.abort(new Error('stopping')))).rejects.toThrow('stopping');
+  });
+
   test('writes the limit to a file of its own, and has logind reload', async () => {
     const session = await connect();
     await session.raiseDelayLimit(30);
