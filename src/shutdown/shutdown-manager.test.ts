@@ -369,10 +369,14 @@ describe('logind', () => {
     const rig = newRig();
     rig.add('web', { endsAfter: 3 });
     await rig.start();
-    rig.logind.afterRead = () => rig.logind.prepare(true);
+    rig.logind.afterRead = () => {
+      rig.logind.afterRead = () => undefined;
+      rig.logind.prepare(true);
+    };
     rig.manager?.poke();
     await rig.clock.advance(1_000);
     expect([rig.state.isShuttingDown, rig.kills.has('web')]).toEqual([true, true]);
+    expect(rig.events).toEqual(['Normal Shutdown: Shutdown manager detected shutdown event']);
   });
 
   test('is followed to the end of a shutdown whose periods are removed meanwhile', async () => {
