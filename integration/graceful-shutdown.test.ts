@@ -84,13 +84,13 @@ describe.skipIf(why !== undefined)(
       expect(readFileSync(configFile, 'utf8')).toContain(highLimit);
       expect(statSync(configFile).mode & 0o777).toBe(0o644);
       expect(machine.events).toEqual(['kill systemd-logind.service all 1', 'reloaded 60000000']);
-      const lock = await session.takeLock();
+      const lock = await session.takeLock(new AbortController().signal);
       expect(machine.events.at(-1)).toBe(lockLine);
       await lock.release();
       await machine.until('released');
       machine.prepare(true);
       await waitFor(() => prepared.length === 1, 'the signal');
-      await expect(session.takeLock()).rejects.toThrow('The operation is already running');
+      await expect(session.takeLock(new AbortController().signal)).rejects.toThrow('The operation is already running');
       machine.prepare(false);
       await waitFor(() => prepared.length === 2, 'the signal');
       session.close();
@@ -118,7 +118,7 @@ describe.skipIf(why !== undefined)(
       await cluster.untilNodeReady();
     });
 
-    test('a cancelled shutdown spares the pods whose turn has not come', async () => {
+    test('a cancelled shutdown leaves the pods of later groups running', async () => {
       await Promise.all([
         run('first', { containers: [container('main', ignoresTerm)], terminationGracePeriodSeconds: 2 }),
         run('second', { priority: critical }),

@@ -17,6 +17,7 @@ import { loopDelayMetrics } from '../src/metrics/loop-delay-metrics.ts';
 import { nodeInfoMetrics } from '../src/metrics/node-info-metrics.ts';
 import { podCountMetrics } from '../src/metrics/pod-count-metrics.ts';
 import { processMetrics } from '../src/metrics/process-metrics.ts';
+import { ShutdownMetrics } from '../src/metrics/shutdown-metrics.ts';
 import { countPlugins } from '../src/plugins/plugin-metrics.ts';
 import { measureCertificateStates } from '../src/pod-certificates/certificate-states.ts';
 import { PodResourcesMetrics } from '../src/pod-resources/pod-resources-metrics.ts';
@@ -102,6 +103,7 @@ describe('docs/metrics.md', () => {
   countPlugins(metrics.registry, { sockets: [], registered: [] });
   expect(new HistoryMetrics(metrics.registry)).toBeDefined();
   measureConfigStatus(metrics.registry, new ConfigStatus());
+  expect(new ShutdownMetrics(metrics.registry)).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {
     start: () => undefined,

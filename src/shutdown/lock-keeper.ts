@@ -3,8 +3,9 @@
 // Invariants: at most one lock; a new session takes a new lock before the old one is released; a failure of any step is retried,
 // also that of the first; a state of logind that was not signalled is found when a session begins.
 import type { InhibitorLock, Logind, LogindSession } from '../api/ports/logind.ts';
+import { raceAbort } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
-import { describeError } from '../base/errors.ts';
+import { Aborted, describeError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import { type GraceGroup, totalSeconds } from './grace-groups.ts';
@@ -12,10 +13,12 @@ import { fitGroups } from './plan-shutdown.ts';
 
 interface LockKeeperDeps {
   readonly logind: Logind;
-  /** Read anew for each lock. */
+  /** Read again for each lock. */
   readonly groups: () => readonly GraceGroup[];
   /** `isResumed`: the shutdown began before this session. Called again for a known state. */
   readonly prepared: (active: boolean, isResumed: boolean) => void;
+  /** What `prepared` reported last. */
+  readonly isShuttingDown: () => boolean;
   /** logind grants less than the groups need; undefined: it grants enough. */
   readonly limited: (limit: GrantedDelay | undefined) => void;
   readonly clock: Clock;
@@ -44,6 +47,8 @@ export class LockKeeper {
   #limitMs: number | undefined;
   /** False from release() to poke(): a lock that arrives late must not delay the shutdown. */
   #mayHold = true;
+  /** Counts logind's signals. */
+  #signals = 0;
   #lastFailure = '';
   #attempted: () => void = () => undefined;
   /** Resolves after the first attempt to take the lock, successful or not. */
@@ -87,38 +92,52 @@ export class LockKeeper {
   }
 
   async stop(): Promise<void> {
-    this.#queue.abortAll();
+    this.#queue.abortAll(new Aborted('the kubelet stops'));
+    // Ends the calls in flight.
+    this.#endSession();
     await this.#queue.stop();
     await this.release();
-    this.#endSession();
   }
 
   async #sync(signal: AbortSignal): Promise<void> {
-    const { groups, prepared } = this.#deps;
-    if (groups().length === 0) {
+    const { groups, isShuttingDown } = this.#deps;
+    if (groups().length === 0 && !isShuttingDown()) {
       await this.release();
       this.#mayHold = true;
       this.#endSession();
       return;
     }
     const session = (this.#session ??= await this.#connect(signal));
-    const isPreparing = await session.isPreparing();
-    signal.throwIfAborted();
-    prepared(isPreparing, isPreparing);
+    await this.#readState(session, signal);
     // logind grants no lock while a shutdown is in progress.
-    if (isPreparing) return;
+    if (isShuttingDown()) return;
     await this.#settleLimit(session, signal);
     await this.#takeLock(session, signal);
     this.#lastFailure = '';
   }
 
+  async #readState(session: LogindSession, signal: AbortSignal): Promise<void> {
+    const signalsBefore = this.#signals;
+    const isPreparing = await session.isPreparing();
+    signal.throwIfAborted();
+    // A signal that arrives with the reply is newer than its value.
+    if (this.#signals === signalsBefore) this.#deps.prepared(isPreparing, isPreparing);
+  }
+
   async #connect(signal: AbortSignal): Promise<LogindSession> {
     const { logind, prepared } = this.#deps;
-    const session = await logind.connect((active) => prepared(active, false));
-    if (signal.aborted) session.close();
-    signal.throwIfAborted();
-    void this.#reconnectAfter(session);
-    return session;
+    const connecting = logind.connect((active) => {
+      this.#signals++;
+      prepared(active, false);
+    });
+    try {
+      const session = await raceAbort(connecting, signal);
+      void this.#reconnectAfter(session);
+      return session;
+    } catch (err) {
+      connecting.then((late) => late.close()).catch(() => undefined);
+      throw err;
+    }
   }
 
   async #reconnectAfter(session: LogindSession): Promise<void> {
@@ -172,7 +191,7 @@ export class LockKeeper {
   async #takeLock(session: LogindSession, signal: AbortSignal): Promise<void> {
     const { log } = this.#deps;
     if (this.#lock?.session === session) return;
-    const held = await session.takeLock();
+    const held = await session.takeLock(signal);
     if (signal.aborted || !this.#mayHold) return await held.release();
     const before = this.#lock;
     this.#lock = { held, session };

@@ -149,7 +149,7 @@ describe('a shutdown', () => {
 
   test('an unreachable API server delays the release by five seconds at most', async () => {
     const rig = newRig();
-    rig.apiIsAway = true;
+    rig.apiIsDown = true;
     rig.add('web', { endsAfter: 1 });
     await rig.start();
     rig.logind.prepare(true);
@@ -160,7 +160,7 @@ describe('a shutdown', () => {
 
   test('an unreachable API server delays the release no longer than logind waits', async () => {
     const rig = newRig();
-    rig.apiIsAway = true;
+    rig.apiIsDown = true;
     rig.add('web', stubborn);
     rig.add('proxy', stubborn, critical);
     await rig.start();
@@ -308,7 +308,7 @@ describe('the limit of logind', () => {
     },
   );
 
-  test('and the periods are read anew for every lock and every shutdown', async () => {
+  test('and the periods are read again for every lock and every shutdown', async () => {
     const rig = newRig();
     await rig.start();
     rig.periods = { ...rig.periods, totalMs: 60_000 };
@@ -339,19 +339,19 @@ describe('logind', () => {
     expect([rig.logind.locks, rig.logind.sessions]).toEqual([0, 0]);
   });
 
-  test('that is away at the start is tried again, with one line in the log', async () => {
+  test('that is absent at the start is retried, with one line in the log', async () => {
     const rig = newRig();
-    rig.logind.isAway = true;
+    rig.logind.isAbsent = true;
     await rig.start();
     await rig.clock.advance(20_000);
     expect(rig.logind.connects).toBe(5);
-    rig.logind.isAway = false;
+    rig.logind.isAbsent = false;
     await rig.clock.advance(30_000);
     expect(rig.logind.locks).toBe(1);
     expect(rig.logLines.filter((line) => line.startsWith('E'))).toHaveLength(1);
   });
 
-  test('that refuses the lock is asked again, and a shutdown meanwhile is handled', async () => {
+  test('that refuses the lock is polled, and a shutdown meanwhile is handled', async () => {
     const rig = newRig();
     rig.logind.refusal = 'Access denied';
     rig.add('web');
@@ -363,6 +363,34 @@ describe('logind', () => {
     rig.logind.prepare(false);
     await rig.clock.advance(0);
     expect(rig.logind.locks).toBe(1);
+  });
+
+  test('that signals a shutdown while its state is read is believed', async () => {
+    const rig = newRig();
+    rig.add('web', { endsAfter: 3 });
+    await rig.start();
+    rig.logind.afterRead = () => {
+      rig.logind.afterRead = () => undefined;
+      rig.logind.prepare(true);
+    };
+    rig.manager?.poke();
+    await rig.clock.advance(1_000);
+    expect([rig.state.isShuttingDown, rig.kills.has('web')]).toEqual([true, true]);
+    expect(rig.events).toEqual(['Normal Shutdown: Shutdown manager detected shutdown event']);
+  });
+
+  test('is followed to the end of a shutdown whose periods are removed meanwhile', async () => {
+    const rig = newRig();
+    rig.add('web', { endsAfter: 3 });
+    await rig.start();
+    await shutDown(rig);
+    rig.periods = { ...rig.periods, totalMs: 0 };
+    rig.manager?.poke();
+    await rig.clock.advance(1_000);
+    expect(rig.logind.locks).toBe(1);
+    rig.logind.prepare(false);
+    await rig.clock.advance(1_000);
+    expect([rig.state.isShuttingDown, rig.logind.locks, rig.logind.sessions]).toEqual([false, 0, 0]);
   });
 
   test('that restarts has its lock taken again', async () => {
@@ -379,7 +407,7 @@ describe('logind', () => {
     await rig.start();
     rig.logind.stop();
     await rig.clock.advance(120_000);
-    rig.logind.isAway = false;
+    rig.logind.isAbsent = false;
     await rig.clock.advance(30_000);
     expect([rig.logind.locks, rig.logind.sessions]).toEqual([1, 1]);
     rig.add('web');

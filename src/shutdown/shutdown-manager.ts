@@ -59,6 +59,7 @@ export class ShutdownManager implements Component {
     this.#keeper = new LockKeeper({
       logind,
       groups: () => this.#groups(),
+      isShuttingDown: () => deps.state.isShuttingDown,
       prepared: (active, isResumed) => this.#prepared(active, isResumed),
       limited: (limit) => this.#limited(limit),
       clock,

@@ -49,7 +49,7 @@ export class ShutdownRig {
   sourcesReady = true;
   readonly sourcesReadyChanged = new Channel<void>();
   /** The API server does not answer: no status arrives. */
-  apiIsAway = false;
+  apiIsDown = false;
   manager: ShutdownManager | undefined;
   readonly #pods = new Map<
     PodUid,
@@ -162,7 +162,7 @@ export class ShutdownRig {
     this.#record(`ended ${name}`);
     put({ state: 'terminated', startedAtMs: 0, atMs: 0, kill, cleaned: false });
     this.clock.setTimer(reports * 1_000, () => {
-      if (this.apiIsAway) return;
+      if (this.apiIsDown) return;
       this.#record(`reported ${name}`);
       this.#reported.add(uid);
     });

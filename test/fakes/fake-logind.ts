@@ -10,7 +10,7 @@ interface OpenSession {
 
 export class FakeLogind implements Logind {
   /** No logind on the bus, or no bus. */
-  isAway = false;
+  isAbsent = false;
   /** Why locks are refused. */
   refusal: string | undefined;
   limitMs = 5_000;
@@ -24,6 +24,8 @@ export class FakeLogind implements Logind {
   /** How often a lock was taken. */
   taken = 0;
   connects = 0;
+  /** Called after the state was read, before the reply arrives. */
+  afterRead: () => void = () => undefined;
   /** Called when a shutdown no longer waits. */
   onProceed: () => void = () => undefined;
   readonly #sessions = new Set<OpenSession>();
@@ -62,7 +64,12 @@ export class FakeLogind implements Logind {
     return {
       ended,
       delayLimitMs: () => call(() => this.limitMs),
-      isPreparing: () => call(() => this.isPreparing),
+      isPreparing: () =>
+        call(() => {
+          const value = this.isPreparing;
+          this.afterRead();
+          return value;
+        }),
       raiseDelayLimit: (seconds) => call(() => this.#raise(seconds)),
       takeLock: () => call(() => this.#take()),
       close: () => session.end('closed'),
@@ -77,14 +84,14 @@ export class FakeLogind implements Logind {
 
   /** As when logind or the bus is stopped: connections and locks are lost. */
   stop(cause = 'logind was stopped'): void {
-    this.isAway = true;
+    this.isAbsent = true;
     for (const session of this.#sessions) session.end(cause);
     this.loseLocks(cause);
   }
 
   restart(): void {
     this.stop('logind was restarted');
-    this.isAway = false;
+    this.isAbsent = false;
   }
 
   /** As when the holders of the locks are killed. */
@@ -96,7 +103,7 @@ export class FakeLogind implements Logind {
   }
 
   #check(): void {
-    if (this.isAway) throw new KubeletError('unavailable', 'NoLogind', 'logind is away');
+    if (this.isAbsent) throw new KubeletError('unavailable', 'NoLogind', 'logind is absent');
   }
 
   #raise(seconds: number): void {

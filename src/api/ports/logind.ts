@@ -18,7 +18,7 @@ export interface LogindSession {
   isPreparing(): Promise<boolean>;
   /** Configures this limit and has logind read it. logind applies it a moment later. */
   raiseDelayLimit(seconds: number): Promise<void>;
-  takeLock(): Promise<InhibitorLock>;
+  takeLock(signal: AbortSignal): Promise<InhibitorLock>;
   close(): void;
 }
 

@@ -9,6 +9,8 @@ import { KubeletError } from '../../base/errors.ts';
 
 export interface InhibitOptions {
   readonly clock: Clock;
+  /** Gives up the attempt, not the lock. */
+  readonly signal?: AbortSignal;
   /** Default: `systemd-inhibit`. */
   readonly program?: string;
   readonly env?: NodeJS.ProcessEnv;
@@ -30,14 +32,16 @@ export async function takeInhibitorLock({
   clock,
   env = process.env,
   program = 'systemd-inhibit',
+  signal,
 }: InhibitOptions): Promise<InhibitorLock> {
+  signal?.throwIfAborted();
   // In a session of its own: the signals of a terminal are for the kubelet.
   const child = spawn(program, inhibitArgs, { stdio: ['pipe', 'pipe', 'pipe'], env, detached: true });
   child.stdin.on('error', () => undefined);
   const ended = untilEnded(child);
   child.stdin.write('\n');
   try {
-    await withDeadline({ clock, ms: takeMs, what: 'taking an inhibitor lock' }, async () => {
+    await withDeadline({ clock, ms: takeMs, signal, what: 'taking an inhibitor lock' }, async () => {
       const cause = await Promise.race([untilHeld(child), ended]);
       if (cause !== undefined) throw new KubeletError('unavailable', 'NoInhibitorLock', cause);
     });

@@ -73,7 +73,7 @@ describe('logind', () => {
     expect(bus.rules).toHaveLength(2);
   });
 
-  test('ends when logind restarts, but not because another client says so', async () => {
+  test('ends when logind restarts, but not on the signal of another client', async () => {
     const session = await connect();
     const changed = (sender: string, name: string): void =>
       bus.emit({
@@ -99,6 +99,11 @@ describe('logind', () => {
     bus.dropClients();
     expect(await session.ended).toBe('the connection to D-Bus was lost');
     await expect(session.isPreparing()).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+
+  test('gives up a lock that is not granted before the kubelet stops', async () => {
+    const session = await connect();
+    await expect(session.takeLock(AbortSignal.abort(new Error('stopping')))).rejects.toThrow('stopping');
   });
 
   test('writes the limit to a file of its own, and has logind reload', async () => {
@@ -151,8 +156,8 @@ describe('takeInhibitorLock', () => {
   });
 
   test('reports its loss', async () => {
-    const lock = await take('echo; echo "went away" >&2; exit 3');
-    expect(await lock.lost).toBe('systemd-inhibit ended (exit code 3): went away');
+    const lock = await take('echo; echo "lost it" >&2; exit 3');
+    expect(await lock.lost).toBe('systemd-inhibit ended (exit code 3): lost it');
   });
 
   test('that is refused rejects with the cause, bounded', async () => {
@@ -172,8 +177,8 @@ describe('takeInhibitorLock', () => {
 
   test('that is not granted in time is given up', async () => {
     const clock = new FakeClock();
-    const taking = takeInhibitorLock({ clock, program: await program('exec sleep 1000') });
-    const failed = expect(taking).rejects.toMatchObject({ kind: 'timeout' });
+    const attempt = takeInhibitorLock({ clock, program: await program('exec sleep 1000') });
+    const failed = expect(attempt).rejects.toMatchObject({ kind: 'timeout' });
     await clock.advance(10_000);
     await failed;
   });

@@ -23,7 +23,7 @@ interface LogindOptions {
   readonly busAddress?: string;
   /** The file that raises logind's limit. */
   readonly configFile?: string;
-  readonly inhibit?: Omit<InhibitOptions, 'clock'>;
+  readonly inhibit?: Omit<InhibitOptions, 'clock' | 'signal'>;
 }
 
 const logindManager: BusObject = {
@@ -107,10 +107,10 @@ class Session implements LogindSession {
     await this.#bus.call(systemdManager, 'KillUnit', 'ssi', [unit, 'all', hangUp]);
   }
 
-  async takeLock(): Promise<InhibitorLock> {
+  async takeLock(signal: AbortSignal): Promise<InhibitorLock> {
     const { busAddress = systemBusAddress, clock, inhibit } = this.#options;
     const env = { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: busAddress };
-    return await takeInhibitorLock({ clock, env, ...inhibit });
+    return await takeInhibitorLock({ clock, env, signal, ...inhibit });
   }
 
   close(): void {

@@ -87,7 +87,7 @@ test('pods end in order with their status before the shutdown proceeds, and the 
   expect(world.node.calls().filter((call) => call === 'StartContainer')).toHaveLength(3);
 });
 
-test('a cancellation while pods are being killed spares the others, and the node is ready again', async () => {
+test('a cancellation while pods are being killed leaves the others running, and the node is ready again', async () => {
   const world = await startNode();
   world.run('web', { containers: ignoresTerm });
   world.run('proxy', critical);
@@ -104,7 +104,7 @@ test('a cancellation while pods are being killed spares the others, and the node
   expect([world.node.logind.locks, proceeded.get(world)]).toEqual([1, undefined]);
 });
 
-test('an API server that is away delays the shutdown by five seconds at most', async () => {
+test('an unreachable API server delays the shutdown by five seconds at most', async () => {
   const world = await startNode();
   world.run('web', { containers: obeysTerm });
   await world.advance(3_000);
@@ -170,7 +170,7 @@ describe('settings', () => {
 
   test('the node starts without logind', async () => {
     const world = await startCluster({ config }, ({ node }) => {
-      node.logind.isAway = true;
+      node.logind.isAbsent = true;
     });
     world.run('web');
     await world.advance(5_000);
