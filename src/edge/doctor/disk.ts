@@ -6,7 +6,7 @@ import { KubeletError } from '../../base/errors.ts';
 import { NodePrograms } from '../host-programs/host-programs.ts';
 import { parseMountTable } from '../mount/mount-table.ts';
 
-export interface DiskState {
+interface DiskState {
   readonly path: string;
   readonly exists: boolean;
   readonly mountPoint: string;
