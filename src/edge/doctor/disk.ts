@@ -60,7 +60,13 @@ async function locate(
 }
 
 async function stat(args: readonly string[], signal: AbortSignal): Promise<string> {
-  const run = { program: 'stat', args, timeoutMs: statTimeoutMs, outputBytes: 8192 };
+  // In the words of the C locale, which are compared below.
+  const run = {
+    program: 'env',
+    args: ['LC_ALL=C', 'stat', ...args],
+    timeoutMs: statTimeoutMs,
+    outputBytes: 8192,
+  };
   const { code, stderr, stdout } = await new NodePrograms().run(run, signal);
   if (code === 0) return stdout;
   const kind = /No such file|Not a directory/.test(stderr) ? 'not-found' : 'internal';
