@@ -51,6 +51,8 @@ const machineDependent: ReadonlySet<string> = new Set([
   'kernel-settings',
 ]);
 
+const isLate = ({ finding }: CheckResult): boolean => finding.includes('did not finish within');
+
 describeOnRig('kubelet doctor', () => {
   let rig: Rig;
   let cluster: Cluster;
@@ -110,8 +112,15 @@ describeOnRig('kubelet doctor', () => {
     };
   }
 
+  /** Repeated if the machine was too busy to find a fact within its deadline. */
+  async function doctorInTime(): Promise<Diagnosis> {
+    let diagnosis = await doctor();
+    for (let attempt = 1; attempt < 3 && diagnosis.checks.some(isLate); attempt++) diagnosis = await doctor();
+    return diagnosis;
+  }
+
   test('finds nothing on a sound node but what depends on the machine, and its own kubelet on the ports', async () => {
-    const { check, checks } = await doctor();
+    const { check, checks } = await doctorInTime();
     const found = checks.filter(({ name, status }) => status !== 'ok' && !machineDependent.has(name));
     expect(found).toEqual([]);
     expect(check('port').finding).toBe(
