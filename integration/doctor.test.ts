@@ -26,7 +26,7 @@ interface CheckResult {
 
 interface Diagnosis {
   readonly code: number;
-  check(name: string): CheckResult;
+  readonly check: (name: string) => CheckResult;
   readonly checks: readonly CheckResult[];
 }
 
@@ -50,6 +50,8 @@ const machineDependent: ReadonlySet<string> = new Set([
   'privileges',
   'kernel-settings',
 ]);
+
+const isLate = ({ finding }: CheckResult): boolean => finding.includes('did not finish within');
 
 describeOnRig('kubelet doctor', () => {
   let rig: Rig;
@@ -91,8 +93,8 @@ describeOnRig('kubelet doctor', () => {
   }
 
   function start(changes: Changes, output: 'json' | 'text'): Promise<Outcome> {
-    const [program = command, ...before] = [...(changes.through ?? []), command];
-    return run(program, [...before, ...doctorArgs(changes, output)], timeoutMs);
+    const args = [...(changes.through ?? []), command, ...doctorArgs(changes, output)];
+    return run('env', args, timeoutMs);
   }
 
   async function doctor(changes: Changes = {}): Promise<Diagnosis> {
@@ -110,8 +112,15 @@ describeOnRig('kubelet doctor', () => {
     };
   }
 
+  /** Repeated if the machine was too busy to find a fact within its deadline. */
+  async function doctorInTime(): Promise<Diagnosis> {
+    let diagnosis = await doctor();
+    for (let attempt = 1; attempt < 3 && diagnosis.checks.some(isLate); attempt++) diagnosis = await doctor();
+    return diagnosis;
+  }
+
   test('finds nothing on a sound node but what depends on the machine, and its own kubelet on the ports', async () => {
-    const { check, checks } = await doctor();
+    const { check, checks } = await doctorInTime();
     const found = checks.filter(({ name, status }) => status !== 'ok' && !machineDependent.has(name));
     expect(found).toEqual([]);
     expect(check('port').finding).toBe(
@@ -134,7 +143,7 @@ describeOnRig('kubelet doctor', () => {
       lines.slice(0, -2).filter((line) => !/^(ok {3}|warn |FAIL )[a-z-]+: \S|^ {2}fix: \S/.test(line)),
     ).toEqual([]);
     expect(lines.at(-1)).toMatch(/^37 checks: \d+ ok, \d+ warnings, \d+ failed$/);
-    expect(code === 0).toBe(/ 0 failed$/.test(stdout.trimEnd()));
+    expect(code === 0).toBe(stdout.trimEnd().endsWith(' 0 failed'));
   });
 
   test('changes nothing: a root directory that does not exist is not created', async () => {

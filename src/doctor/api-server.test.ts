@@ -61,7 +61,7 @@ for (const [name, api, status, words, fix] of cases)
     if (fix !== undefined) expect(finding.fix).toContain(fix);
   });
 
-test('nothing is asked in standalone mode or with an unusable kubeconfig', () => {
+test('no API server is expected in standalone mode or with an unusable kubeconfig', () => {
   const version = { version: { major: 1, minor: 37 } };
   const standalone = { isKnown: true, value: { ...cluster, source: 'standalone' } } as const;
   expect(judgeApiServer(standalone, failed('none'), version).status).toBe('ok');

@@ -10,7 +10,7 @@ export function judgeApiServer(
   api: Fact<ApiServerFacts>,
   { version }: Pick<DoctorSettings, 'version'>,
 ): Finding {
-  if (!cluster.isKnown) return warn('not asked: the kubeconfig cannot be used', 'see kubeconfig');
+  if (!cluster.isKnown) return warn('not called: the kubeconfig cannot be used', 'see kubeconfig');
   const { server, source } = cluster.value;
   if (source === 'standalone') return ok('none: standalone mode');
   if (!api.isKnown) return fail(`${server}: ${api.why}`, fixOf(api.why, server));

@@ -22,7 +22,7 @@ export function judgeControllers(
 ): Finding {
   const required = version === 1 ? requiredOnV1 : v2Controllers;
   const missing = required.filter((each) => !controllers.includes(each));
-  if (missing.length === 0) return ok(`${required.join(', ')}`);
+  if (missing.length === 0) return ok(required.join(', '));
   const finding = `missing: ${missing.join(', ')}`;
   return version === 1
     ? fail(

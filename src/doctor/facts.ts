@@ -198,7 +198,7 @@ export interface StartupRules {
   readonly requiredControllers: readonly string[];
   readonly kernelSettings: Readonly<Record<string, number>>;
   /** Throws if the name cannot be used. */
-  nodeName(hostname: string): string;
+  readonly nodeName: (hostname: string) => string;
   /** Each problem of --node-ip on a machine with these addresses. Throws if the flag is malformed. */
-  nodeIpProblems(addresses: readonly string[]): readonly string[];
+  readonly nodeIpProblems: (addresses: readonly string[]) => readonly string[];
 }

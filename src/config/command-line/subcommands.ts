@@ -1,7 +1,8 @@
 // The commands of the kubelet beside running it: a word in front of all flags. The table is data; src/entry/commands runs them,
 // and --help, the manual page and the completions list them.
 // Invariant: a word that is not in the table, or not the first argument, stays what it is without this file: a stray argument.
-// Imported by the entry file on every start, so it imports nothing. Upstream's kubelet has no commands.
+// Imported by the entry file on every start, so it imports next to nothing. Upstream's kubelet has no commands.
+import { wrap } from './wrap.ts';
 
 interface SubcommandOption {
   /** Without the dashes. */
@@ -21,6 +22,8 @@ interface SubcommandSpec {
   /** Whether it takes the flags of the kubelet, too. */
   readonly takesKubeletFlags: boolean;
 }
+
+const helpWidth = 100;
 
 const table = {
   completion: {
@@ -90,7 +93,7 @@ export function subcommandHelp(name: SubcommandName): string {
   return [
     `${summary}.`,
     '',
-    ...description.flatMap((paragraph) => [paragraph, '']),
+    ...description.flatMap((paragraph) => [...wrap(paragraph, helpWidth), '']),
     'Usage:',
     `  ${subcommandUsage(name)}`,
     ...(options.length === 0 ? [] : ['', 'Options:']),

@@ -8,7 +8,7 @@ import { readMaterial } from '../certs/bootstrap-kubeconfig.ts';
 import { factsOf, readCertificates, readCombined, readPair } from '../certs/read-x509.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 
-export type CertificateState =
+type CertificateState =
   | { readonly state: 'none' }
   | { readonly state: 'missing' | 'invalid'; readonly where: string; readonly problem: string }
   | { readonly state: 'found'; readonly where: string; readonly certificates: readonly CertificateFacts[] };

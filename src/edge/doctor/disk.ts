@@ -6,7 +6,7 @@ import { KubeletError } from '../../base/errors.ts';
 import { NodePrograms } from '../host-programs/host-programs.ts';
 import { parseMountTable } from '../mount/mount-table.ts';
 
-export interface DiskState {
+interface DiskState {
   readonly path: string;
   readonly exists: boolean;
   readonly mountPoint: string;
@@ -60,7 +60,13 @@ async function locate(
 }
 
 async function stat(args: readonly string[], signal: AbortSignal): Promise<string> {
-  const run = { program: 'stat', args, timeoutMs: statTimeoutMs, outputBytes: 8192 };
+  // In the words of the C locale, which are compared below.
+  const run = {
+    program: 'env',
+    args: ['LC_ALL=C', 'stat', ...args],
+    timeoutMs: statTimeoutMs,
+    outputBytes: 8192,
+  };
   const { code, stderr, stdout } = await new NodePrograms().run(run, signal);
   if (code === 0) return stdout;
   const kind = /No such file|Not a directory/.test(stderr) ? 'not-found' : 'internal';

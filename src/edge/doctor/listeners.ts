@@ -2,7 +2,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { parseIp } from '../../api/k8s/ip-address.ts';
 
-export interface ListeningSocket {
+interface ListeningSocket {
   readonly port: number;
   readonly address: string;
   readonly inode: string;

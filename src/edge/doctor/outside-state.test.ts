@@ -129,7 +129,7 @@ describe('askApiServer', () => {
     expect(paths).toEqual(['/prefix/version']);
   });
 
-  test('a server that is none of Kubernetes', async () => {
+  test('a server of another kind', async () => {
     const { answer } = await ask({ status: 200, body: `<html>${'x'.repeat(1_000_000)}`, date: 'yesterday' });
     expect(answer).toMatchObject({ status: 200, version: undefined, dateMs: undefined });
     expect((await ask({ status: 401, body: '{"gitVersion":"v9"}' })).answer).toMatchObject({

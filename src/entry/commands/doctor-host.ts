@@ -61,7 +61,7 @@ export function doctorHost(input: DoctorHostInput): ClosableHost {
 }
 
 /** An endpoint that is not valid throws where it is used first, so that the error is that of a fact. */
-function lazily<T>(create: () => T): { get(): T; created(): T | undefined } {
+function lazily<T>(create: () => T): { readonly get: () => T; readonly created: () => T | undefined } {
   let value: T | undefined;
   return { get: () => (value ??= create()), created: () => value };
 }
