@@ -51,7 +51,7 @@ describe('a request', () => {
         'http.response.status_code': 200,
         'server.address': 'api',
         'server.port': 6443,
-        'url.full': 'https://api:6443/api/v1/pods?limit=1',
+        'url.full': 'https://api:6443/base/api/v1/pods?limit=1',
       },
       error: undefined,
     });

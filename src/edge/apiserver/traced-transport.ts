@@ -21,7 +21,7 @@ export class TracedTransport implements Transport {
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {
-    const { hostname, origin, port, protocol } = this.#server;
+    const { hostname, origin, pathname, port, protocol } = this.#server;
     const span = this.#tracer.start({
       scope,
       name: `HTTP ${request.method}`,
@@ -30,7 +30,7 @@ export class TracedTransport implements Transport {
         'http.request.method': request.method,
         'server.address': hostname,
         'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
-        'url.full': origin + request.path,
+        'url.full': origin + pathname.replace(/\/$/, '') + request.path,
       },
     });
     try {

@@ -63,6 +63,19 @@ test('is off unless configured', async () => {
   expect(await openTracing({ tracing: undefined, hostName: 'n', clock: realClock, log })).toBeUndefined();
 });
 
+for (const [name, value] of [
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'no header=1'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://['],
+] as const)
+  test(`an invalid ${name} costs the traces only`, async () => {
+    vi.stubEnv(name, value);
+    const logged: string[] = [];
+    const write = (line: string): void => void logged.push(line);
+    const log = textLogger({ write, clock: realClock, verbosity: new Verbosity(0), pid: 1 });
+    expect(await openTracing({ tracing: {}, hostName: 'n', clock: realClock, log })).toBeUndefined();
+    expect(logged).toEqual([expect.stringContaining('Failed to set up tracing, running without traces')]);
+  });
+
 describe('a collector', () => {
   let collector: OtlpCollector;
   beforeEach(async () => {

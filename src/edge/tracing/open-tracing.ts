@@ -25,6 +25,7 @@ export interface OpenTracing {
 /** By then a collector on this node or near it has accepted the last batches. */
 const flushMs = 2_000;
 
+/** Resolves with undefined if tracing is not configured, or if a variable of the environment makes it impossible. */
 export async function openTracing(options: TracingOptions): Promise<OpenTracing | undefined> {
   const { clock, hostName, log, tracing } = options;
   if (tracing === undefined) return undefined;
@@ -33,7 +34,8 @@ export async function openTracing(options: TracingOptions): Promise<OpenTracing 
     import('./span-pipeline.ts'),
   ]);
   const { endpoint, samplingRatePerMillion } = tracing;
-  const pipeline = spanPipeline({ endpoint, samplingRatePerMillion, hostName, log });
+  const pipeline = openOrReport(log, () => spanPipeline({ endpoint, samplingRatePerMillion, hostName, log }));
+  if (pipeline === undefined) return undefined;
   return {
     tracer: new OtelTracer(pipeline.provider),
     close: async () => {
@@ -46,4 +48,14 @@ export async function openTracing(options: TracingOptions): Promise<OpenTracing 
       await pipeline.close();
     },
   };
+}
+
+/** The SDK throws on some invalid values of OTEL_* variables, such as headers that HTTP does not allow. */
+function openOrReport<T>(log: Logger, open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (err) {
+    log.error('Failed to set up tracing, running without traces', { err });
+    return undefined;
+  }
 }
