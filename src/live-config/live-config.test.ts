@@ -57,7 +57,7 @@ describe('a changed file', () => {
     process.isPartlyApplicable = false;
     await process.write({ live: '2', fixed: '2' });
     expect(process.actions).toEqual([]);
-    expect(process.status.current().pendingRestart).toEqual(['fixed']);
+    expect(process.status.current().pendingRestart).toEqual(['live', 'fixed']);
   });
 
   test('with other text and the same settings is the last known good one at once', async () => {
