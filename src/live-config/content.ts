@@ -92,9 +92,9 @@ export class RecordingFiles implements SourceFiles {
 /** Reads what was recorded, instead of the disk. */
 export function recordedFiles(content: ConfigContent, workingDirectory: string): SourceFiles {
   const find = async <T>(values: Readonly<Record<string, T>>, path: string): Promise<T> => {
-    const value = Object.hasOwn(values, path) ? values[path] : undefined;
+    const value = ownValue(values, path);
     if (value !== undefined) return value;
-    const why = content.failures[path] ?? 'it is not part of the recorded configuration';
+    const why = ownValue(content.failures, path) ?? 'it is not part of the recorded configuration';
     throw new KubeletError('not-found', 'NotRecorded', why, { details: { path } });
   };
   return {
@@ -102,6 +102,10 @@ export function recordedFiles(content: ConfigContent, workingDirectory: string):
     read: (path) => find(content.files, path),
     list: (directory) => find(content.directories, directory),
   };
+}
+
+function ownValue<T>(values: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(values, name) ? values[name] : undefined;
 }
 
 /** Undefined if the value is not recorded content. */

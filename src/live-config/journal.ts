@@ -77,29 +77,26 @@ export class Journal {
     await this.save();
   }
 
-  changed(source: Source, changes: readonly DescribedChange[], how: 'now' | 'restart'): void {
-    const { log } = this.#deps;
-    const name = short(source.checksum);
-    const paths = changes.map(({ path }) => path);
-    const pending = how === 'now' ? changes.filter(({ applies }) => applies === 'restart') : [];
-    const waiting =
-      pending.length === 0 ? '' : `; waiting for a restart: ${pending.map(({ path }) => path).join(', ')}`;
+  restarting({ checksum }: Source, changed: readonly string[]): void {
     this.#notify(
       'Normal',
       'KubeletConfigChanged',
-      how === 'restart'
-        ? `Kubelet restarting to use configuration ${name}, changed: ${paths.join(', ')}`
-        : `Kubelet using configuration ${name}, changed: ${paths.join(', ')}${waiting}`,
+      `Kubelet restarting to use configuration ${short(checksum)}, changed: ${changed.join(', ')}`,
     );
-    const message =
-      how === 'restart'
-        ? 'Restarting the kubelet in place for a changed configuration'
-        : 'Applied a changed configuration';
-    log.info(message, {
-      checksum: source.checksum,
-      changed: paths,
-      pending: pending.map(({ path }) => path),
-    });
+    this.#deps.log.info('Restarting the kubelet in place for a changed configuration', { checksum, changed });
+  }
+
+  applied({ checksum }: Source, changed: readonly string[], pending: readonly string[]): void {
+    const parts = [
+      ...(changed.length === 0 ? [] : [`changed: ${changed.join(', ')}`]),
+      ...(pending.length === 0 ? [] : [`waiting for a restart: ${pending.join(', ')}`]),
+    ];
+    this.#notify(
+      'Normal',
+      'KubeletConfigChanged',
+      `Kubelet using configuration ${short(checksum)}, ${parts.join('; ')}`,
+    );
+    this.#deps.log.info('Applied a changed configuration', { checksum, changed, pending });
   }
 
   /** From now on it is the last known good one. */

@@ -52,6 +52,14 @@ describe('a changed file', () => {
     expect(process.status.current().pendingRestart).toEqual([]);
   });
 
+  test('with Apply, nothing is applied if what needs no restart is invalid without the rest', async () => {
+    const process = await proven('Apply');
+    process.isPartlyApplicable = false;
+    await process.write({ live: '2', fixed: '2' });
+    expect(process.actions).toEqual([]);
+    expect(process.status.current().pendingRestart).toEqual(['live', 'fixed']);
+  });
+
   test('with other text and the same settings is the last known good one at once', async () => {
     const process = await proven();
     await process.write('{ "fixed": "1", "live": "1" }');

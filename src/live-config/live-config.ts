@@ -7,12 +7,12 @@ import type { Clock } from '../base/clock.ts';
 import { Aborted, describeError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Candidate, LiveConfigDeps, LoadResult } from './candidate.ts';
+import { chooseStart } from './choose-start.ts';
 import type { ConfigStatus } from './config-status.ts';
-import type { ConfigContent } from './content.ts';
-import { computeStart } from './decide-start.ts';
 import type { DescribedChange } from './described-changes.ts';
 import { Journal } from './journal.ts';
 import { KubeletRuns } from './kubelet-runs.ts';
+import { ReloadNotice } from './reload-notice.ts';
 import { ReloadTimer } from './reload-timer.ts';
 import type { StateFiles } from './state-files.ts';
 import { Trial } from './trial.ts';
@@ -32,6 +32,7 @@ export class LiveConfig<Run> {
   readonly #journal: Journal;
   readonly #timer: ReloadTimer;
   readonly #runs: KubeletRuns<Run>;
+  readonly #notice: ReloadNotice;
   #lastKnownGood: Candidate<Run> | undefined;
   /** What runs; while changes are pending, what ran before them. */
   #active: Candidate<Run> | undefined;
@@ -44,7 +45,6 @@ export class LiveConfig<Run> {
   #deferred: Candidate<Run> | undefined;
   #fallingBack: Promise<Candidate<Run> | undefined> | undefined;
   #wasReady = false;
-  #isReloadAnnounced = false;
 
   constructor(deps: Deps<Run>) {
     const { clock, runKubelet, state } = deps;
@@ -59,10 +59,14 @@ export class LiveConfig<Run> {
         this.#journal.active(candidate);
       },
       onStarted: () => {
-        this.#isReloadAnnounced = false;
+        this.#notice.reset();
         state.allowWrites();
       },
       onFailure: (failure) => this.#fallBack(describeError(failure)),
+    });
+    this.#notice = new ReloadNotice({
+      notify: deps.notify,
+      isStarting: () => this.#runs.startingSinceMs !== undefined,
     });
   }
 
@@ -93,42 +97,11 @@ export class LiveConfig<Run> {
   }
 
   async #start(first: LoadResult<Run>): Promise<Candidate<Run> | undefined> {
-    const { compare, state, status } = this.#deps;
-    const saved = await state.load();
-    status.restore(saved.history);
-    this.#journal.restore(saved.marker);
-    await this.#loadLastKnownGood(saved.lastKnownGood);
-    const known = this.#lastKnownGood;
-    const decision = computeStart({
-      files: { checksum: first.checksum, isValid: first.kind === 'valid' },
-      lastKnownGood: known?.checksum,
-      marker: saved.marker,
-    });
+    const { candidate, isOnTrial, lastKnownGood } = await chooseStart(this.#deps, this.#journal, first);
+    this.#lastKnownGood = lastKnownGood;
     this.#handled = first.checksum;
-    if (known !== undefined && decision.run === 'last-known-good') {
-      await this.#journal.startedWithout(first, known, decision.because);
-      return known;
-    }
-    if (first.kind === 'invalid') return undefined;
-    this.#journal.assigned(first);
-    if (decision.run === 'files' && decision.onTrial) {
-      await this.#journal.trying(first, known === undefined ? [] : compare(known.run, first.run), 'on-trial');
-      this.#beginTrial(first, false);
-    }
-    return first;
-  }
-
-  async #loadLastKnownGood(content: ConfigContent | undefined): Promise<void> {
-    if (content === undefined) return;
-    const { load, log, status } = this.#deps;
-    const loaded = await load(content);
-    if (loaded.kind === 'valid') {
-      this.#lastKnownGood = loaded;
-      status.setCurrent({ lastKnownGood: loaded.checksum });
-    } else {
-      const { checksum, problems } = loaded;
-      log.error('Ignoring the last known good configuration, it is not valid', { checksum, problems });
-    }
+    if (candidate !== undefined && isOnTrial) this.#beginTrial(candidate, false);
+    return candidate;
   }
 
   /** Reads the files when they change, and looks after the trial. */
@@ -153,7 +126,7 @@ export class LiveConfig<Run> {
 
   async #reload({ forced }: { readonly forced: boolean }): Promise<void> {
     const { load, status } = this.#deps;
-    if (forced) await this.#announceReload();
+    if (forced) await this.#notice.begin();
     const loaded = await load();
     const isHandled = loaded.checksum === this.#handled;
     const isSuspect = loaded.checksum === this.#suspect;
@@ -173,7 +146,7 @@ export class LiveConfig<Run> {
       this.#suspect = loaded.checksum;
       this.#timer.request({ forced: false });
     }
-    await this.#endReload();
+    await this.#notice.end();
   }
 
   async #adopt(candidate: Candidate<Run>): Promise<void> {
@@ -188,21 +161,29 @@ export class LiveConfig<Run> {
     if (changes.length === 0) return await this.#adoptUnchanged(candidate);
     await this.#supersede();
     const isOnTrial = candidate.checksum !== this.#lastKnownGood?.checksum;
-    const pending = changes.filter(({ applies }) => applies === 'restart').map(({ path }) => path);
+    const needsRestart = changes.some(({ applies }) => applies === 'restart');
+    const waits = ({ applies }: DescribedChange): boolean => applies === 'restart' || !isPartlyApplicable;
+    const pending = needsRestart ? changes.filter(waits).map(({ path }) => path) : [];
     this.#wasReady ||= kubelet?.isNodeReady() === true;
     // A kubelet that is still starting has nothing in force yet.
     const mayRestart = this.#deps.mode === 'Restart' || this.#runs.startingSinceMs !== undefined;
-    const restarts = mayRestart && (pending.length > 0 || this.#runs.startingSinceMs !== undefined);
+    const restarts = mayRestart && (needsRestart || this.#runs.startingSinceMs !== undefined);
     await this.#journal.trying(candidate, changes, isOnTrial ? 'on-trial' : 'good');
-    if (isOnTrial) this.#beginTrial(candidate, !restarts && pending.length > 0);
-    this.#journal.changed(candidate, changes, restarts ? 'restart' : 'now');
+    if (isOnTrial) this.#beginTrial(candidate, !restarts && needsRestart);
+    const paths = changes.map(({ path }) => path);
     if (restarts) {
+      this.#journal.restarting(candidate, paths);
       this.#runs.restart(candidate);
       return;
     }
-    if (pending.length === 0) this.#active = candidate;
+    if (!needsRestart) this.#active = candidate;
     this.#journal.active(this.#active ?? candidate, pending);
-    if (pending.length === 0 || isPartlyApplicable) await this.#apply(candidate);
+    this.#journal.applied(
+      candidate,
+      paths.filter((path) => !pending.includes(path)),
+      pending,
+    );
+    if (pending.length < paths.length) await this.#apply(candidate);
   }
 
   #compare(candidate: Candidate<Run>): {
@@ -232,9 +213,9 @@ export class LiveConfig<Run> {
   }
 
   async #apply(candidate: Candidate<Run>): Promise<void> {
-    await this.#announceReload();
+    await this.#notice.begin();
     this.#runs.kubelet?.apply(candidate.run);
-    await this.#endReload();
+    await this.#notice.end();
   }
 
   async #supersede(): Promise<void> {
@@ -305,18 +286,5 @@ export class LiveConfig<Run> {
     this.#active = known;
     this.#journal.active(known);
     await this.#apply(known);
-  }
-
-  async #announceReload(): Promise<void> {
-    if (this.#isReloadAnnounced || this.#runs.startingSinceMs !== undefined) return;
-    this.#isReloadAnnounced = true;
-    await this.#deps.notify('reloading');
-  }
-
-  /** A restart in place ends the reload when the kubelet is ready. */
-  async #endReload(): Promise<void> {
-    if (!this.#isReloadAnnounced || this.#runs.startingSinceMs !== undefined) return;
-    this.#isReloadAnnounced = false;
-    await this.#deps.notify('ready');
   }
 }

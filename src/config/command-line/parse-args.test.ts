@@ -122,6 +122,7 @@ describe('outcomes', () => {
     expect(await load('--max-pods=many', '--address=here', 'go', '--sync-frequency=1', '--v=-1')).toEqual({
       kind: 'error',
       exitCode: 1,
+      problems: expect.any(Array) as unknown,
       text: `The kubelet cannot start because of 5 problems:
   unknown command "go": the kubelet takes flags only
   --max-pods: invalid value "many": must be an integer

@@ -56,7 +56,7 @@ describe('reports problems with path and line', () => {
         '/k.yaml:6: registerWithTaints[0].colour: unknown field',
         '/k.yaml:8: systemReserved.cpu: must be a string, not 1; put it in quotes',
         '/k.yaml:10: featureGates.A: must be true or false, not 1',
-        '/k.yaml:12: staticPodURLHeader.a: must be a list, not the string "b"',
+        '/k.yaml:12: staticPodURLHeader.a: must be a list',
         '/k.yaml:13: clusterDNS[0]: must be a string, not 1; put it in quotes',
         '/k.yaml:14: reservedMemory[0].limits.memory: must be a quantity such as "10Mi", not the string "x"',
       ],
@@ -278,4 +278,17 @@ describe('drop-ins', () => {
       ) as string,
     });
   });
+});
+
+test('a problem of a header does not show its value', async () => {
+  for (const header of ['"Bearer hush"', '{Authorization: Bearer hush}', '{Authorization: [{hush: hush}]}']) {
+    const text = `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nstaticPodURLHeader: ${header}\n`;
+    const files = { read: async () => text, list: async () => [], workingDirectory: '/' };
+    const outcome = await loadCommandLine({ argv: ['--config=/c.yaml'], files });
+    expect(outcome).toMatchObject({
+      kind: 'error',
+      text: expect.stringMatching(/Header\S*: must be a/) as string,
+    });
+    expect(JSON.stringify(outcome)).not.toContain('hush');
+  }
 });

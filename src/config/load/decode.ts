@@ -93,8 +93,15 @@ const composites: Partial<Record<Kind, Decode>> = {
   stringMap: mapOf(scalarOf('string')),
   booleanMap: mapOf(scalarOf('boolean')),
   quantityMap: mapOf(scalarOf('quantity')),
-  stringListMap: mapOf(listOf(scalarOf('string'))),
+  // Headers, which carry credentials.
+  stringListMap: withoutValues(mapOf(listOf(scalarOf('string')))),
 };
+
+/** The messages do not quote what they found. */
+function withoutValues(decode: Decode): Decode {
+  return (value, path, report) =>
+    decode(value, path, (at, message) => report(at, message.split(', not ', 1).join('')));
+}
 
 interface Scalar {
   /** For the error message. */
