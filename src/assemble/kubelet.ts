@@ -288,7 +288,15 @@ export function assemble(input: AssembleInput): Kubelet {
   const podResources = assemblePodResources(input, { stores, views: exclusive.views, metrics });
 
   const sources = assembleSources(input, { desired, observed, pleg });
-  const live = assembleLive(input, { node, workers, eviction, sources, logRotation, pulls: images.pulls });
+  const live = assembleLive(input, {
+    node,
+    workers,
+    eviction,
+    sources,
+    logRotation,
+    pulls: images.pulls,
+    shutdown,
+  });
 
   // Started in this order, stopped in reverse: the lease stops last, pods arrive last.
   const components = [

@@ -5,6 +5,7 @@ import type { SharedPulls } from '../images/shared-pulls.ts';
 import type { LogRotation } from '../logs/log-rotation.ts';
 import type { NodeLease } from '../node/node-lease.ts';
 import type { NodeStatusLoop } from '../node/node-status-loop.ts';
+import type { ShutdownManager } from '../shutdown/shutdown-manager.ts';
 import type { AssembleInput } from './input.ts';
 
 interface LiveRooms {
@@ -15,12 +16,14 @@ interface LiveRooms {
   readonly sources: Readonly<Record<'files' | 'url', { poke(): void } | undefined>>;
   readonly logRotation: LogRotation | undefined;
   readonly pulls: SharedPulls;
+  /** None while its gate is off. */
+  readonly shutdown: readonly ShutdownManager[];
 }
 
 /** None without live configuration. */
 export function assembleLive(
   { config, live, verbosity }: Pick<AssembleInput, 'config' | 'live' | 'verbosity'>,
-  { eviction, logRotation, node, pulls, sources, workers }: LiveRooms,
+  { eviction, logRotation, node, pulls, shutdown, sources, workers }: LiveRooms,
 ): readonly Component[] {
   if (live === undefined) return [];
   const { pokeAll } = workers;
@@ -28,6 +31,9 @@ export function assembleLive(
   const reportNode = (): void => node?.status.poke();
   const rotateLogs = (): void => logRotation?.settingsChanged();
   const pullImages = (): void => pulls.limitsChanged();
+  const holdLock = (): void => {
+    for (const manager of shutdown) manager.poke();
+  };
   return [
     followConfiguration(live, {
       'logging.verbosity': () => verbosity?.set(config.logging.verbosity),
@@ -49,6 +55,9 @@ export function assembleLive(
         // It is a part of what is allocatable.
         reportNode();
       },
+      shutdownGracePeriod: holdLock,
+      shutdownGracePeriodCriticalPods: holdLock,
+      shutdownGracePeriodByPodPriority: holdLock,
       evictionSoft: evict,
       evictionSoftGracePeriod: evict,
       evictionMinimumReclaim: evict,

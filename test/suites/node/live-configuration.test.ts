@@ -12,6 +12,7 @@ import { loopProofs } from './live-proofs/loops.ts';
 import { nodeProofs } from './live-proofs/node.ts';
 import { podProofs } from './live-proofs/pods.ts';
 import { runPod, startLive } from './live-proofs/rig.ts';
+import { shutdownProofs } from './live-proofs/shutdown.ts';
 
 const proofs = {
   ...podProofs,
@@ -21,6 +22,7 @@ const proofs = {
   ...logProofs,
   ...loopProofs,
   ...connectionProofs,
+  ...shutdownProofs,
 };
 
 describe('a change takes effect without a restart:', () => {
@@ -103,6 +105,9 @@ test('without live configuration nothing follows the configuration', () => {
     kubelet.close();
     return kubelet.components.map(({ name }) => name);
   };
-  expect(names(true).filter((name) => !names(false).includes(name))).toEqual(['live-settings']);
+  expect(names(true).filter((name) => !names(false).includes(name))).toEqual([
+    'live-settings',
+    'config-notices',
+  ]);
   expect(() => new FakeNode().live).toThrow('not live');
 });
