@@ -6,7 +6,7 @@ import { isKind } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Tracer } from '../../base/tracer.ts';
 
-export interface TracingOptions {
+interface TracingOptions {
   /** `tracing` of the configuration; undefined disables tracing. */
   readonly tracing:
     | { readonly endpoint?: string | undefined; readonly samplingRatePerMillion?: number | undefined }
