@@ -72,10 +72,10 @@ describe.skipIf(why !== undefined)(
       const files = readdirSync(unpacked, { recursive: true, withFileTypes: true }).filter((entry) =>
         entry.isFile(),
       );
-      const telling = files
+      const namingTheMachine = files
         .map(({ parentPath, name }) => join(parentPath, name))
         .filter((file) => readFileSync(file).includes(repositoryRoot()));
-      expect(telling).toEqual([]);
+      expect(namingTheMachine).toEqual([]);
     });
 
     test('has the same bytes when it is built again, with another umask and time zone', async () => {

@@ -90,7 +90,9 @@ describe.skipIf(why !== undefined)(
       await machine.until('released');
       machine.prepare(true);
       await waitFor(() => prepared.length === 1, 'the signal');
-      await expect(session.takeLock(new AbortController().signal)).rejects.toThrow('The operation is already running');
+      await expect(session.takeLock(new AbortController().signal)).rejects.toThrow(
+        'The operation is already running',
+      );
       machine.prepare(false);
       await waitFor(() => prepared.length === 2, 'the signal');
       session.close();

@@ -111,7 +111,7 @@ describe.skipIf(why !== undefined)(`kubelet.service${why === undefined ? '' : ` 
     expect(steadyState(cluster)).toEqual(before);
   });
 
-  test('ends the pods in order when the machine shuts down, and reports before the machine goes on', async () => {
+  test('ends the pods in order when the machine shuts down, and reports before the machine proceeds', async () => {
     await waitFor(async () => (await inhibitors()).includes('kubelet'), 'the lock of the kubelet', {
       everyMs,
     });

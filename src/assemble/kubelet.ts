@@ -341,7 +341,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...eviction.components,
     ...assembleNetwork(input),
     ...(node?.components ?? []),
-    ...shutdown,
+    ...(shutdown === undefined ? [] : [shutdown]),
     ...Object.values(sources).filter((source) => source !== undefined),
     ...(node === undefined ? [] : [node.source]),
   ];

@@ -16,8 +16,8 @@ interface LiveRooms {
   readonly sources: Readonly<Record<'files' | 'url', { poke(): void } | undefined>>;
   readonly logRotation: LogRotation | undefined;
   readonly pulls: SharedPulls;
-  /** None while its gate is off. */
-  readonly shutdown: readonly ShutdownManager[];
+  /** Undefined while its gate is off. */
+  readonly shutdown: ShutdownManager | undefined;
 }
 
 /** None without live configuration. */
@@ -31,9 +31,7 @@ export function assembleLive(
   const reportNode = (): void => node?.status.poke();
   const rotateLogs = (): void => logRotation?.settingsChanged();
   const pullImages = (): void => pulls.limitsChanged();
-  const holdLock = (): void => {
-    for (const manager of shutdown) manager.poke();
-  };
+  const holdLock = (): void => shutdown?.poke();
   return [
     followConfiguration(live, {
       'logging.verbosity': () => verbosity?.set(config.logging.verbosity),

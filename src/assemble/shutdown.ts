@@ -22,15 +22,15 @@ interface ShutdownRooms {
 
 type ShutdownInput = Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log'>;
 
-/** None while the gate is off. Started before the sources, so that a shutdown in progress precedes the first pods. */
-export function assembleShutdown(input: ShutdownInput, rooms: ShutdownRooms): readonly ShutdownManager[] {
+/** Undefined while the gate is off. Started before the sources, so that a shutdown in progress precedes the first pods. */
+export function assembleShutdown(input: ShutdownInput, rooms: ShutdownRooms): ShutdownManager | undefined {
   const { clock, edges, flags, gates } = input;
   const { active, events, metrics, reports, stores } = rooms;
   const { desired, kills, lifecycles, observed, shutdown } = stores;
   const log = input.log.with({ component: 'shutdown' });
-  if (!gates.GracefulNodeShutdown) return [];
+  if (!gates.GracefulNodeShutdown) return undefined;
   const byPriority = gates.GracefulNodeShutdownBasedOnPodPriority;
-  const manager = new ShutdownManager({
+  return new ShutdownManager({
     logind: edges.logind,
     periods: () => shutdownPeriods(input),
     state: shutdown,
@@ -51,7 +51,6 @@ export function assembleShutdown(input: ShutdownInput, rooms: ShutdownRooms): re
     clock,
     log,
   });
-  return [manager];
 }
 
 function shutdownPeriods({ config, gates }: Pick<ShutdownInput, 'config' | 'gates'>): ShutdownPeriods {

@@ -25,7 +25,8 @@ async function scene({ path = '/api/v1/services', fieldSelector, collection, obj
   const seen: string[] = [];
   const recorded: string[] = [];
   let server: WatchSink<KubeObject> | undefined;
-  const names = (objects: readonly KubeObject[]): string => objects.map(({ metadata }) => metadata?.name).join();
+  const names = (objects: readonly KubeObject[]): string =>
+    objects.map(({ metadata }) => metadata?.name).join();
   const follow = keptFollow(
     async (_target, sink, signal) => {
       server = sink as unknown as WatchSink<KubeObject>;
@@ -151,7 +152,11 @@ describe('a watched object', () => {
     await clock.settle();
     const reason =
       'failed secret "ns/s" is not kept on this node (--autonomy=WithoutSecrets), and the API server cannot be reached';
-    expect([...new Set(seen)]).toEqual([reason, 'failed connect ECONNREFUSED', `${reason}: connect ECONNREFUSED`]);
+    expect([...new Set(seen)]).toEqual([
+      reason,
+      'failed connect ECONNREFUSED',
+      `${reason}: connect ECONNREFUSED`,
+    ]);
   });
 
   test('is recorded, also when it is removed', async () => {
@@ -172,7 +177,9 @@ describe('a watched object', () => {
 });
 
 test('other watches are passed on, and their failures count', async () => {
-  const { clock, plane, seen, server } = await scene({ path: '/apis/certificates.k8s.io/v1/podcertificaterequests' });
+  const { clock, plane, seen, server } = await scene({
+    path: '/apis/certificates.k8s.io/v1/podcertificaterequests',
+  });
   server.failed?.(refused);
   server.replace([named('x')]);
   await clock.advance(3_000);

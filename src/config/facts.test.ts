@@ -18,10 +18,11 @@ const lines = (text: string): readonly string[] => text.trim().split('\n');
 describe('flags', () => {
   const shared = allFlags.filter(({ spec }) => spec.own !== true);
 
-  test('only thirteen are not upstream’s', () => {
+  test('only fourteen are not upstream’s', () => {
     expect(allFlags.filter((entry) => !shared.includes(entry)).map(({ name }) => name)).toEqual([
       'allow-get-streams',
       'auto-reserve',
+      'autonomy',
       'device-plugin-dir',
       'device-plugin-wait',
       'enable-heap-snapshots',

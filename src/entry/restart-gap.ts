@@ -23,7 +23,7 @@ export class RestartGap {
     this.#deps = deps;
   }
 
-  /** Nothing without a watchdog. A gap goes on over kubelets that fail to start. */
+  /** Nothing without a watchdog. A gap continues over kubelets that fail to start. */
   begin(): void {
     const intervalMs = watchdogIntervalMs(process.env, process.pid);
     if (intervalMs === undefined || this.#running !== undefined) return;

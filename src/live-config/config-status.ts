@@ -55,7 +55,7 @@ export interface Notice {
   readonly message: string;
 }
 
-export type LoadResultKind = 'unchanged' | 'changed' | 'invalid';
+type LoadResultKind = 'unchanged' | 'changed' | 'invalid';
 
 export const historyLimits = { entries: 50, changes: 50, reasons: 20, reasonLength: 400, notices: 20 };
 

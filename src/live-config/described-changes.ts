@@ -2,7 +2,7 @@
 // Invariant: the values come from masked configurations, and each is bounded.
 import { isObject } from '../base/guards.ts';
 
-export type Applies = 'now' | 'new-pods' | 'restart';
+type Applies = 'now' | 'new-pods' | 'restart';
 
 export interface DescribedChange {
   readonly path: string;

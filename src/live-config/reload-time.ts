@@ -11,7 +11,7 @@ export interface ReloadView {
   readonly lastLoadMs: number;
 }
 
-export const reloadTimes = {
+const reloadTimes = {
   intervalMs: 1_000,
   /** A file that is written in pieces is complete after this pause. */
   quietMs: 300,

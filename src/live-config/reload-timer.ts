@@ -23,7 +23,7 @@ export class ReloadTimer {
     this.#wake();
   }
 
-  /** `forced`: by an operator, who wants an answer even if nothing changed. */
+  /** `forced`: by an operator: an answer is due even if nothing changed. */
   request({ forced }: { readonly forced: boolean }): void {
     this.#isRequested = true;
     this.#isForced ||= forced;

@@ -9,7 +9,7 @@ import { type ConfigContent, checksumOf, parseContent } from './content.ts';
 import type { TrialMarker } from './decide-start.ts';
 
 /** Files with mode 0600 that are replaced atomically. */
-export interface LiveConfigFiles {
+interface LiveConfigFiles {
   /** Undefined if it does not exist. */
   read(path: string, limitBytes: number): Promise<string | undefined>;
   write(path: string, text: string): Promise<void>;

@@ -1,5 +1,5 @@
 // Decides whether a configuration on trial has proved itself. Pure.
-// Invariant: the verdict is there when the period has passed, whatever the kubelet does.
+// Invariant: the verdict is known when the period has passed, whatever the kubelet does.
 
 export interface TrialView {
   readonly periodMs: number;

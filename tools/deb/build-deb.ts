@@ -31,7 +31,7 @@ import {
   programFiles,
 } from './package-files.ts';
 
-export interface DebOptions {
+interface DebOptions {
   /** The repository, with the built bundle. */
   readonly root: string;
   readonly architecture: Architecture;

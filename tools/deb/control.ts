@@ -58,7 +58,7 @@ export function controlFile({ architecture, version, installedKiB }: ControlInpu
       ' The package contains the Node.js that it runs on and uses no other.',
     ].join('\n'),
   };
-  return `${Object.entries(fields)
+  return Object.entries(fields)
     .map(([name, value]) => `${name}: ${value}\n`)
-    .join('')}`;
+    .join('');
 }

@@ -2,7 +2,7 @@
 // Reference: Debian Policy 12.5.
 import type { RuntimeDependency } from './dependencies.ts';
 
-export interface LicensedPackage extends RuntimeDependency {
+interface LicensedPackage extends RuntimeDependency {
   /** The text of its licence file. Undefined if the package has none. */
   readonly text: string | undefined;
 }

@@ -12,7 +12,7 @@ export interface PackageFile {
   readonly executable?: boolean;
 }
 
-export interface FileInputs {
+interface FileInputs {
   readonly root: string;
   readonly architecture: Architecture;
   /** The unpacked npm packages of Node.js and of koffi's binary. */

@@ -4,7 +4,7 @@ import type { Subscribable } from '../../base/channel.ts';
 import { type Component, on, reaction } from '../../base/component.ts';
 
 /** What to do after a field changed, by its path. Idempotent and cheap: one change of the configuration may run it repeatedly. */
-export type Reactions = Readonly<Record<string, () => void>>;
+type Reactions = Readonly<Record<string, () => void>>;
 
 export function followConfiguration(
   live: { readonly changed: Subscribable<string> },

@@ -1,5 +1,5 @@
 // Reads configuration files while the kubelet runs. Anyone who administers the node may put anything in their place.
-// Invariants: a read is bounded and has a deadline; a hung file system occupies one thread of the pool, whatever is asked for.
+// Invariants: a read is bounded and has a deadline; a hung file system occupies one thread of the pool, however many are requested.
 import { opendir } from 'node:fs/promises';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';

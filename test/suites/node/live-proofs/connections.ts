@@ -20,7 +20,7 @@ import type { KubeletConfiguration } from '../../../../src/config/table/kubelet-
 import { kubeletFlags } from '../../../../src/config/table/kubelet-flags.ts';
 import { realEdges } from '../../../../src/edge/real-edges.ts';
 import { loadCluster } from '../../../../src/entry/open-cluster.ts';
-import { KubeletMetrics } from '../../../../src/metrics/kubelet-metrics.ts';
+import type { KubeletMetrics } from '../../../../src/metrics/kubelet-metrics.ts';
 import { streamProxyOptions } from '../../../../src/server/streams/stream-handlers.ts';
 import { kubeconfigText } from '../../../api-server/kubeconfig-text.ts';
 import { failureOf } from '../../../fake-cri/failure-of.ts';
@@ -74,8 +74,9 @@ async function anApiServer(config: Partial<KubeletConfiguration>) {
   const open = await loadCluster({ ...from, config: legacyConfiguration({}), clock });
   const ignore = (): undefined => undefined;
   const observer = { request: ignore, responded: ignore, waited: ignore, retried: ignore };
-  const { client, close } = open(observer, new Metrics(), { inForce: live.view });
-  onTestFinished(close);
+  const opened = open(observer, new Metrics(), { inForce: live.view });
+  const { client } = opened;
+  onTestFinished(() => opened.close());
   /** Five requests at once. */
   const send = (): void => {
     for (let at = 0; at < 5; at++) client.get('/version', { signal }).catch(() => undefined);

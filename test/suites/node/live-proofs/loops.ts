@@ -46,8 +46,8 @@ export const loopProofs: Proofs = {
     const node = await startLive(
       { staticPodURL: 'http://127.0.0.1/pods', httpCheckFrequency: minutes(60) },
       {},
-      (made) => {
-        made.httpGet = () => {
+      (fakeNode) => {
+        fakeNode.httpGet = () => {
           requests++;
           return Promise.reject(new Error('no such server'));
         };

@@ -13,7 +13,7 @@ export const seconds = (count: number): Duration => Duration.ofMs(count * 1_000)
 export const minutes = (count: number): Duration => seconds(60 * count);
 
 /** A node that is not started. */
-export function aLiveNode(
+function aLiveNode(
   config: Partial<KubeletConfiguration> = {},
   options: Omit<FakeNodeOptions, 'config' | 'live'> = {},
 ): FakeNode {
@@ -36,7 +36,7 @@ export async function startLive(
 }
 
 /** A pod of one container with its name and an image of its own. */
-export function podOf(name: string, over: PodOver = {}): Pod {
+function podOf(name: string, over: PodOver = {}): Pod {
   return aPod({ name, containers: [aContainer({ name, image: `example.com/${name}:1` })], ...over });
 }
 
