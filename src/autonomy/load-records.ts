@@ -19,6 +19,8 @@ export interface KeptRecords extends RecordFiles {
   read(kind: string, key: string): Promise<string | undefined>;
   /** Removes every record of these kinds, and the key that they were encrypted with. */
   forgetSecrets(kinds: readonly string[]): Promise<void>;
+  /** Removes everything. False if there was nothing. */
+  forgetAll(): Promise<boolean>;
 }
 
 interface LoadDeps {
