@@ -28,12 +28,22 @@ export function keptFollow(follow: Follow, deps: KeptFollowDeps): Follow {
   return async <T extends KubeObject>(target: WatchTarget, sink: WatchSink<T>, signal: AbortSignal) => {
     const source = sourceOf<T>(target, sink, deps);
     if (source === undefined) {
-      await follow(target, { ...sink, failed: (err) => failed(sink, err, deps) }, signal);
+      await follow(target, observedSink(sink, deps), signal);
       return;
     }
     const watch = new KeptWatch(source, sink, deps, signal);
     watch.begin();
     await follow(target, watch, signal).finally(() => watch.end());
+  };
+}
+
+/** By its methods: a sink may be an instance of a class, whose methods are not its own properties. */
+function observedSink<T extends KubeObject>(sink: WatchSink<T>, deps: KeptFollowDeps): WatchSink<T> {
+  return {
+    replace: (objects) => sink.replace(objects),
+    upsert: (object) => sink.upsert(object),
+    remove: (object) => sink.remove(object),
+    failed: (err) => failed(sink, err, deps),
   };
 }
 
@@ -204,6 +214,9 @@ class KeptWatch<T extends KubeObject> implements WatchSink<T> {
   async #deliver(): Promise<void> {
     const isLate = (): boolean => this.#isListed || this.#signal.aborted;
     // A later failure reports again what is missing, instead of what the connection failed with.
-    this.#isDelivered = await this.#source.deliver(isLate).catch(() => false);
+    this.#isDelivered = await this.#source.deliver(isLate).catch((err: unknown) => {
+      if (!isLate()) this.#sink.failed?.(err);
+      return false;
+    });
   }
 }
