@@ -2,16 +2,18 @@
 // Invariants: the records follow the API server, and this node's own statuses of pods that have ended; nothing is removed from disk
 // because of a state that came from disk; a record that cannot be used is set aside by itself.
 import type { Node, Pod, PodStatus } from '../api/k8s/types.ts';
+import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { KubeObject } from '../api/ports/api-client.ts';
 import { isMirrorPod } from '../api/ports/pod-source.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Component, on } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 import { type KeptCollection, type ObjectRef, podOfToken, secretKinds } from './kept-kinds.ts';
-import { computeKeptPod, computePublishedPod, isOver } from './kept-pod.ts';
+import { computeKeptPod, computePublishedPod, inOrderOfStart, isOver } from './kept-pod.ts';
 import { collectionKinds, type KeptRecords, loadRecords } from './load-records.ts';
 import { RecordWriter } from './record-writer.ts';
 import {
@@ -41,6 +43,7 @@ const statusWaitMs = 5_000;
 const objectWaitMs = 500;
 const collectionWaitMs = 5_000;
 const sweepWaitMs = 5_000;
+const readDeadlineMs = 5_000;
 /** Bounds of what is kept; the rest waits for the API server. */
 const maxPods = 1_000;
 const maxServices = 5_000;
@@ -90,7 +93,7 @@ export class KeptState implements Component {
 
   /** The pods as they are published while the API server cannot be reached. */
   pods(): readonly Pod[] {
-    return [...this.#pods.values()].map(computePublishedPod);
+    return inOrderOfStart([...this.#pods.values()].map(computePublishedPod));
   }
 
   podCount(): number {
@@ -108,8 +111,24 @@ export class KeptState implements Component {
     if (kept === undefined) return 'unkept';
     if (kept.version === 'absent') return 'absent';
     const pending = this.#writer.pendingText(ref.kind, ref.key);
-    const text = pending ?? (await this.#deps.records.read(ref.kind, ref.key));
-    return text === undefined ? 'unkept' : { object: JSON.parse(text) as KubeObject };
+    const text = pending ?? (await this.#read(ref));
+    if (text !== undefined) return { object: JSON.parse(text) as KubeObject };
+    // To be written again with the server's next answer, which may be of the same version.
+    if (this.#kept.get(idOf(ref)) === kept) this.#kept.delete(idOf(ref));
+    return 'unkept';
+  }
+
+  /** A hung disk delays the pods that need the object, and no others. */
+  #read({ key, kind }: ObjectRef): Promise<string | undefined> {
+    const { clock, records } = this.#deps;
+    return withDeadline({ clock, ms: readDeadlineMs, what: 'reading a kept object' }, () =>
+      records.read(kind, key),
+    );
+  }
+
+  /** The API server has this end of a pod: it answers a write before the watch delivers it, or in its place. */
+  noteEnd(pod: Pod): void {
+    if (this.#pods.has(podUid(pod)) && isTerminalPhase(pod.status?.phase)) this.#putPod(pod);
   }
 
   /** The complete collection, from the API server. */
