@@ -1,4 +1,5 @@
 // What is kept of the API server's state, in memory and on disk. Owns KeptState (sole writers: the decorated client and watches).
+// differs from upstream: a kubelet that starts while the API server cannot be reached knows its pods, with --autonomy.
 // Invariants: the records follow the API server, and this node's own statuses of pods that have ended; nothing is removed from disk
 // because of a state that came from disk; a record that cannot be used is set aside by itself.
 import type { Node, Pod, PodStatus } from '../api/k8s/types.ts';
