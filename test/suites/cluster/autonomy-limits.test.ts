@@ -260,19 +260,33 @@ describe('what is not kept keeps only its own pods from running, with the reason
     expect([world.ready('web'), world.ready('plain')]).toEqual(['True', 'True']);
   });
 
-  test('the attachment of a volume, also if the kept Node object has it', async () => {
+  async function startWithDisk(attachRequired: boolean): Promise<ClusterWorld> {
     const world = await start();
-    const { objects } = world.api;
     const endpoint = '/plugins/disk/csi.sock';
-    world.node.csi.add('disk', {}, endpoint);
+    const driver = world.node.csi.add('disk', {}, endpoint);
+    driver.onWork = (method, path) => {
+      if (method === 'publish') world.node.volumes.entries.set(path, 'directory');
+    };
     world.node.registrars.add('/var/lib/kubelet/plugins_registry/disk-reg.sock', { name: 'disk', endpoint });
-    objects.create('csidrivers', { metadata: { name: 'disk' }, spec: { attachRequired: true } });
+    world.api.objects.create('csidrivers', { metadata: { name: 'disk' }, spec: { attachRequired } });
     createClaim(world, 'data', { csi: { driver: 'disk', volumeHandle: 'h1' } });
     world.run('db', mounting({ name: 'data', persistentVolumeClaim: { claimName: 'data' } }));
     world.run('plain');
     await world.advance(20_000);
+    return world;
+  }
+
+  test('nothing of a CSI volume that needs no attachment', async () => {
+    const world = await startWithDisk(false);
+    expect(world.ready('db')).toBe('True');
+    await rebootCutOff(world);
+    expect(running(world)).toHaveLength(2);
+  });
+
+  test('the attachment of a volume, also if the kept Node object has it', async () => {
+    const world = await startWithDisk(true);
     const attached = [{ name: 'kubernetes.io/csi/disk^h1', devicePath: '' }];
-    objects.patch('nodes', '', 'n', { status: { volumesAttached: attached } }, 'status');
+    world.api.objects.patch('nodes', '', 'n', { status: { volumesAttached: attached } }, 'status');
     await world.advance(5_000);
     const [nodes] = recordsOf(world, 'collections').filter(([, text]) => text.includes('"key":"nodes"'));
     expect(nodes?.[1]).toContain('disk^h1');
