@@ -13,7 +13,14 @@ interface KeptFollowDeps {
   readonly plane: ControlPlane;
   readonly kept: Pick<
     KeptState,
-    'collection' | 'object' | 'record' | 'recordAbsent' | 'replaceCollection' | 'upsertInto' | 'removeFrom'
+    | 'collection'
+    | 'hasListed'
+    | 'object'
+    | 'record'
+    | 'recordAbsent'
+    | 'replaceCollection'
+    | 'upsertInto'
+    | 'removeFrom'
   >;
   readonly keepSecrets: boolean;
   readonly clock: Pick<Clock, 'setTimer'>;
@@ -21,7 +28,10 @@ interface KeptFollowDeps {
   readonly serving: { begin(pods: number): void; end(): void };
 }
 
-/** How long the first list may take if other requests are answered: a server without its storage answers some. */
+/**
+ * How long a first list may take if other requests are answered: a server without its storage answers some. Once it has listed the
+ * pods it is only slow, and what it has not answered yet is awaited.
+ */
 const firstListMs = 3_000;
 
 export function keptFollow(follow: Follow, deps: KeptFollowDeps): Follow {
@@ -205,7 +215,8 @@ class KeptWatch<T extends KubeObject> implements WatchSink<T> {
   }
 
   #deliverIfDue(): void {
-    if (!this.#deps.plane.isUnreachable() && !this.#isOverdue) return;
+    const { kept, plane } = this.#deps;
+    if (!plane.isUnreachable() && (!this.#isOverdue || kept.hasListed())) return;
     if (this.#isListed || this.#isDelivered || this.#isRefused) return;
     this.#isDelivered = true;
     void this.#deliver();

@@ -297,3 +297,47 @@ describe('what is not kept keeps only its own pods from running, with the reason
     expect(running(world)).toHaveLength(1);
   });
 });
+
+test('services of a namespace are kept as soon as a pod runs in it', async () => {
+  const world = await start();
+  const { objects } = world.api;
+  objects.create('namespaces', { metadata: { name: 'team' } });
+  objects.create('services', {
+    metadata: { name: 'db', namespace: 'team' },
+    spec: { clusterIP: '10.0.0.9', ports: [{ port: 5432, protocol: 'TCP' }] },
+  });
+  world.run('other');
+  await world.advance(20_000);
+  world.run('web', { namespace: 'team' });
+  await world.advance(2_000);
+  await rebootCutOff(world);
+  const hosts = running(world).map((id) => world.node.cri.container(id).env.get('DB_SERVICE_HOST'));
+  expect(hosts.toSorted()).toEqual(['10.0.0.9', undefined]);
+});
+
+for (const strategy of ['Watch', 'Cache', 'Get'] as const)
+  test(`objects are kept with configMapAndSecretChangeDetectionStrategy ${strategy}`, async () => {
+    const world = await start('WithSecrets', {
+      config: { configMapAndSecretChangeDetectionStrategy: strategy },
+    });
+    world.run('web', useObjects());
+    await world.advance(10_000);
+    await rebootCutOff(world);
+    expect(running(world)).toHaveLength(1);
+  });
+
+test('switching on keeps the pods that run already', async () => {
+  const world = await start('Off');
+  createClaim(world, 'data', { hostPath: { path: '/data' } });
+  world.run('web', useObjects());
+  world.run('db', mounting({ name: 'data', persistentVolumeClaim: { claimName: 'data' } }));
+  await world.advance(10_000);
+  const before = running(world);
+  await world.node.kill();
+  world.node.setFlags({ autonomy: 'WithSecrets' });
+  await world.node.start();
+  await world.advance(120_000);
+  expect(running(world)).toEqual(before);
+  await rebootCutOff(world);
+  expect(running(world)).toHaveLength(2);
+});
