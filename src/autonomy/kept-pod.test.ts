@@ -112,10 +112,13 @@ test('pods start by priority, the oldest first', () => {
 });
 
 describe('the end of a graceful shutdown', () => {
-  const own = { phase: 'Failed', reason: 'Terminated' } as const;
-  const kept = (phase: 'Running' | 'Failed'): Pod =>
-    computeKeptPod({ metadata: { uid: 'u' }, status: { phase } }, own);
-  test('counts once the API server has it', () => {
-    expect([isOver(kept('Running')), isOver(kept('Failed'))]).toEqual([false, true]);
-  });
+  const isKeptOver = (phase: 'Running' | 'Failed', reason: string): boolean =>
+    isOver(computeKeptPod({ metadata: { uid: 'u' }, status: { phase } }, { phase: 'Failed', reason }));
+  for (const [name, phase, reason, over] of [
+    ['that the API server has not received → starts again', 'Running', 'Terminated', false],
+    ['of a pod that was not let start → the same', 'Running', 'NodeShutdown', false],
+    ['that the API server has received → over', 'Failed', 'Terminated', true],
+    ['by another reason → over, received or not', 'Running', 'Evicted', true],
+  ] as const)
+    test(name, () => expect(isKeptOver(phase, reason)).toBe(over));
 });

@@ -3,8 +3,8 @@
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 
-/** Of the status of pods that a graceful node shutdown terminates. */
-const shutdownReason = 'Terminated';
+/** Of the status of pods that a graceful node shutdown terminates, or does not let start. */
+const shutdownReasons: readonly (string | undefined)[] = ['Terminated', 'NodeShutdown'];
 
 /** The pod as it is kept: the API object, with this node's own status where that is newer. */
 export function computeKeptPod(pod: Pod, own: PodStatus | undefined): Pod {
@@ -29,7 +29,7 @@ function mergeStatus(api: PodStatus | undefined, own: PodStatus | undefined): Po
  * replace them; until then they start with the machine, as if the shutdown had left them no time.
  */
 function isEndOfShutdown({ reason }: PodStatus): boolean {
-  return reason === shutdownReason;
+  return shutdownReasons.includes(reason);
 }
 
 /** In the order of the API server, whose conditions of other writers stay. */
