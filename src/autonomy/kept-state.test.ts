@@ -5,6 +5,7 @@ import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { KeptState } from './kept-state.ts';
+import type { KeptRecords } from './load-records.ts';
 
 const configMap = { kind: 'configmaps', key: 'ns/conf' } as const;
 const pod: Pod = {
@@ -13,7 +14,7 @@ const pod: Pod = {
   status: { phase: 'Running' },
 };
 
-async function setUp() {
+async function setUp(load: KeptRecords['load'] = async () => undefined) {
   const clock = new FakeClock();
   const texts = new Map<string, string>();
   const statuses = new Map<PodUid, PodStatus>();
@@ -24,7 +25,7 @@ async function setUp() {
     statuses: { get: (uid) => statuses.get(uid), changed: new Channel<PodUid>() },
     records: {
       open: async () => undefined,
-      load: async () => undefined,
+      load,
       read: async (kind, key) => texts.get(`${kind} ${key}`),
       write: async (kind, key, text) => void texts.set(`${kind} ${key}`, text),
       remove: async (kind, key) => void texts.delete(`${kind} ${key}`),
@@ -32,7 +33,7 @@ async function setUp() {
       forgetAll: async () => false,
     },
   });
-  await state.start(new AbortController().signal);
+  await clock.until(state.start(new AbortController().signal));
   state.replaceCollection('pods', [pod]);
   await clock.advance(1_000);
   return { clock, state, texts, statuses };
@@ -60,4 +61,30 @@ test('the end of a pod that the API server answers is written at once; that of a
   state.noteEnd(ended);
   await clock.advance(1_000);
   expect([texts.has('pods u'), state.podCount()]).toEqual([false, 0]);
+});
+
+test('a slow disk delays the start by ten seconds, and what it returns later is used unless the server has answered', async () => {
+  const onDisk = (version: string): string =>
+    JSON.stringify({ metadata: { name: 'conf', resourceVersion: version } });
+  let release = (): void => undefined;
+  const slow = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { clock, state, texts } = await setUp(async (kind, use) => {
+    if (kind !== 'configmaps') return;
+    await slow;
+    for (const key of ['ns/conf', 'ns/other']) use(key, onDisk('1'));
+  });
+  expect(clock.monotonic()).toBe(11_000);
+  state.record(configMap, { metadata: { name: 'conf', resourceVersion: '2' } });
+  await clock.advance(1_000);
+  release();
+  await clock.advance(0);
+  texts.set('configmaps ns/other', onDisk('1'));
+  const versions = await Promise.all(
+    ['ns/conf', 'ns/other'].map((key) => state.object({ kind: 'configmaps', key })),
+  );
+  expect(versions).toMatchObject(
+    ['2', '1'].map((version) => ({ object: { metadata: { resourceVersion: version } } })),
+  );
 });

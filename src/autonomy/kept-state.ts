@@ -206,7 +206,9 @@ export class KeptState implements Component {
     this.#writer.put('absent', id, () => JSON.stringify(ref), objectWaitMs);
   }
 
+  /** An object on disk, unless the API server has answered before it was read. */
   #index(ref: ObjectRef, object: KubeObject | undefined): void {
+    if (this.#kept.has(idOf(ref))) return;
     this.#kept.set(idOf(ref), {
       ref,
       version: object === undefined ? 'absent' : (object.metadata?.resourceVersion ?? ''),
