@@ -1,7 +1,7 @@
 // A node that is cut off from its API server and reboots, with --autonomy, on a real containerd: its pods run again from what it kept,
-// no secret is on disk in clear, and the return of the API server restarts nothing.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+// except one whose record is torn, no secret is on disk in clear, and the return of the API server restarts nothing.
+import { readdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ContainerState } from '../src/api/cri/generated/runtime/v1/api.ts';
 import type { Pod } from '../src/api/k8s/types.ts';
@@ -37,6 +37,17 @@ describeOnRig('autonomy', () => {
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name));
 
+  /** The secure port authorizes no client while the API server cannot be reached. */
+  const metrics = async (): Promise<string> =>
+    await (await kubelet.get(kubelet.readOnlyPort, '/metrics')).text();
+
+  const recordOf = ({ metadata }: Pod): string => {
+    const uid = `"key":${JSON.stringify(metadata?.uid)}`;
+    const path = filesBelow().find((each) => readFileSync(each, 'utf8').split('\n')[0]?.includes(uid));
+    if (path === undefined) throw new Error(`no record of pod ${metadata?.name}`);
+    return path;
+  };
+
   const runningIds = async ({ metadata }: Pod): Promise<readonly string[]> => {
     const { containers } = await rig.cri.listContainers({
       filter: {
@@ -63,7 +74,7 @@ describeOnRig('autonomy', () => {
     }, `nothing to be mounted below ${kubelet.rootDir}`);
   };
 
-  const createPods = async (): Promise<{ readonly user: Pod; readonly job: Pod; readonly gone: Pod }> => {
+  const createPods = async (): Promise<Readonly<Record<'user' | 'job' | 'gone' | 'torn', Pod>>> => {
     const { objects } = cluster.double;
     objects.create('configmaps', {
       metadata: { name: 'words', namespace: 'default' },
@@ -83,16 +94,18 @@ describeOnRig('autonomy', () => {
     );
     cluster.createPod(manifest('job', { restartPolicy: 'Never', containers: [container('main', 'exit 0')] }));
     cluster.createPod(manifest('gone'));
+    cluster.createPod(manifest('torn'));
     await cluster.untilPod('job', 'to succeed', ({ phase }) => phase === 'Succeeded');
     return {
       user: await cluster.untilReady('user'),
       job: cluster.pod('job') as Pod,
       gone: await cluster.untilReady('gone'),
+      torn: await cluster.untilReady('torn'),
     };
   };
 
   test('a node that reboots while it is cut off runs its pods again, and the return of the API server restarts nothing', async () => {
-    const { gone, job, user } = await createPods();
+    const { gone, job, torn, user } = await createPods();
     const [first = ''] = await runningIds(user);
     const token = await exec(first, `cat ${tokenPath}`);
     // Written off the path of pods.
@@ -110,6 +123,8 @@ describeOnRig('autonomy', () => {
 
     await powerOff();
     cluster.double.objects.delete('pods', 'default', 'gone', { gracePeriodSeconds: 0 });
+    const record = recordOf(torn);
+    truncateSync(record, Math.floor(statSync(record).size / 2));
     const beganMs = performance.now();
     await kubelet.start({ untilReady: false });
     const [again = ''] = await waitFor(
@@ -126,9 +141,9 @@ describeOnRig('autonomy', () => {
       `hello\n${secretValue}\n${token}`,
     );
     await kubelet.waitUntilReady();
-    expect(await runningIds(job)).toEqual([]);
-    const metrics = await kubelet.secure('/metrics').catch(() => undefined);
-    if (metrics?.status === 200) expect(metrics.text).toContain('kubelet_autonomy_active 1');
+    expect([await runningIds(job), await runningIds(torn)]).toEqual([[], []]);
+    expect(filesBelow()).toContain(join(directory(), 'damaged', `pods-${basename(record)}`));
+    expect(await metrics()).toMatch(/^kubelet_autonomy_active 1$/m);
 
     cluster.double.faults.comeUp();
     await waitFor(
@@ -142,9 +157,11 @@ describeOnRig('autonomy', () => {
     });
     expect(await runningIds(user)).toEqual([again]);
     expect(cluster.pod('job')?.status?.phase).toBe('Succeeded');
+    await cluster.untilReady('torn');
     await waitFor(
       () => cluster.double.objects.list('events').some(({ reason }) => reason === 'KeptPodsReplaced'),
       'the event',
     );
+    expect(await metrics()).toMatch(/^kubelet_autonomy_active 0$/m);
   });
 });

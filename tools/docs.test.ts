@@ -4,7 +4,10 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
+import { noEvents } from '../src/api/ports/events.ts';
+import { AutonomyReport } from '../src/autonomy/autonomy-report.ts';
 import { Channel } from '../src/base/channel.ts';
+import { silentLogger } from '../src/base/log/log.ts';
 import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { HistoryMetrics } from '../src/history/history-metrics.ts';
@@ -104,6 +107,14 @@ describe('docs/metrics.md', () => {
   expect(new HistoryMetrics(metrics.registry)).toBeDefined();
   measureConfigStatus(metrics.registry, new ConfigStatus());
   expect(new ShutdownMetrics(metrics.registry)).toBeDefined();
+  const autonomy = {
+    registry: metrics.registry,
+    events: () => noEvents,
+    keptPods: () => 0,
+    clock: { monotonic: () => 0 },
+    log: silentLogger,
+  };
+  expect(new AutonomyReport(autonomy)).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   const loopDelay = {
     start: () => undefined,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { EventSink } from '../api/ports/events.ts';
 import { AutonomyReport } from '../autonomy/autonomy-report.ts';
 import { ControlPlane } from '../autonomy/control-plane.ts';
+import { ForgetKept } from '../autonomy/forget-kept.ts';
 import { keptClient } from '../autonomy/kept-client.ts';
 import { keptFollow } from '../autonomy/kept-follow.ts';
 import { secretKinds } from '../autonomy/kept-kinds.ts';
@@ -27,7 +28,7 @@ interface Autonomy {
   readonly components: readonly Component[];
 }
 
-/** With --autonomy=Off, and on a standalone node, the connection is returned as it is. */
+/** With --autonomy=Off, and on a standalone node, the connection is returned as it is, and nothing stays on disk. */
 export function assembleAutonomy(
   {
     clock,
@@ -38,7 +39,6 @@ export function assembleAutonomy(
   }: Pick<AssembleInput, 'clock' | 'edges' | 'flags' | 'log' | 'nodeName'>,
   { api, events, metrics, stores }: AutonomyRooms,
 ): Autonomy {
-  if (api === undefined || flags.autonomy === 'Off') return { api, components: [] };
   const log = baseLog.with({ component: 'autonomy' });
   const keepSecrets = flags.autonomy === 'WithSecrets';
   const records = edges.keptRecords({
@@ -47,6 +47,8 @@ export function assembleAutonomy(
     sealedKinds: secretKinds,
     log,
   });
+  if (api === undefined || flags.autonomy === 'Off')
+    return { api, components: [new ForgetKept({ records, log })] };
   const plane = new ControlPlane(clock);
   const kept = new KeptState({ records, keepSecrets, statuses: stores.statuses, clock, log });
   const serving = new AutonomyReport({

@@ -2,17 +2,18 @@
 // ones while the API server cannot be reached.
 // Invariants: while the server can be reached, every answer is the server's; nothing waits for a server that is known to be
 // unreachable; requests that are not in the table of kinds are passed on unchanged.
-import type { ApiCallOptions, ApiClient, KubeObject } from '../api/ports/api-client.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { ApiCallOptions, ApiClient, KubeObject, PatchKind } from '../api/ports/api-client.ts';
 import { raceAbort } from '../base/abort/race-abort.ts';
 import { isKind } from '../base/errors.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { type ObjectRef, objectAt, requestedToken } from './kept-kinds.ts';
+import { isPodStatus, type ObjectRef, objectAt, requestedToken } from './kept-kinds.ts';
 import type { KeptState } from './kept-state.ts';
 import { notFound, notKept } from './not-kept.ts';
 
 interface KeptClientDeps {
   readonly plane: ControlPlane;
-  readonly kept: Pick<KeptState, 'object' | 'record' | 'recordAbsent'>;
+  readonly kept: Pick<KeptState, 'noteEnd' | 'object' | 'record' | 'recordAbsent'>;
   readonly keepSecrets: boolean;
 }
 
@@ -45,7 +46,11 @@ export function keptClient(client: ApiClient, deps: KeptClientDeps): ApiClient {
       return await (ref === undefined ? call() : answered(ref, call, options.signal, deps));
     },
     update: (path, body, options) => observed(path, client.update(path, body, options)),
-    patch: (path, kind, body, options) => observed(path, client.patch(path, kind, body, options)),
+    patch: async <T>(path: string, kind: PatchKind, body: unknown, options: ApiCallOptions) => {
+      const result = await observed(path, client.patch<T>(path, kind, body, options));
+      if (isPodStatus(path)) deps.kept.noteEnd(result as Pod);
+      return result;
+    },
     delete: (path, body, options) => observed(path, client.delete(path, body, options)),
     watch: (path, query, signal) => client.watch(path, query, signal),
     closeConnections: () => client.closeConnections(),
@@ -60,16 +65,16 @@ async function answered<T>(
   deps: KeptClientDeps,
 ): Promise<T> {
   const { kept, plane } = deps;
-  if (plane.isUnreachable()) return await keptAnswer<T>(ref, deps);
+  if (plane.isUnreachable()) return await raceAbort(keptAnswer<T>(ref, deps), signal);
   const cut = untilUnreachable(plane);
   try {
     const result = await Promise.race([call(), raceAbort(cut.promise, signal)]);
-    if (result === unreachable) return await keptAnswer<T>(ref, deps);
+    if (result === unreachable) return await raceAbort(keptAnswer<T>(ref, deps), signal);
     kept.record(ref, result as KubeObject);
     return result;
   } catch (err) {
     if (isKind(err, 'not-found') && ref.kind !== 'tokens') kept.recordAbsent(ref);
-    if (plane.isUnreachable() && !signal.aborted) return await keptAnswer<T>(ref, deps);
+    if (plane.isUnreachable() && !signal.aborted) return await raceAbort(keptAnswer<T>(ref, deps), signal);
     throw err;
   } finally {
     cut.end();

@@ -16,9 +16,17 @@ interface Given {
   readonly fieldSelector?: string;
   readonly collection?: readonly KubeObject[] | undefined;
   readonly object?: { readonly object: KubeObject } | 'absent' | 'unkept';
+  /** The API server has listed the pods. */
+  readonly hasListed?: boolean;
 }
 
-async function scene({ path = '/api/v1/services', fieldSelector, collection, object = 'unkept' }: Given) {
+async function scene({
+  path = '/api/v1/services',
+  fieldSelector,
+  collection,
+  object = 'unkept',
+  hasListed = false,
+}: Given) {
   const clock = new FakeClock();
   const plane = new ControlPlane(clock);
   const stop = new AbortController();
@@ -38,6 +46,7 @@ async function scene({ path = '/api/v1/services', fieldSelector, collection, obj
       clock,
       kept: {
         collection: () => collection,
+        hasListed: () => hasListed,
         object: async () => object,
         record: ({ key }) => void recorded.push(`record ${key}`),
         recordAbsent: ({ key }) => void recorded.push(`absent ${key}`),
@@ -143,6 +152,16 @@ describe('a watched object', () => {
     const { clock, seen } = await scene({ path, fieldSelector, object: 'absent' });
     await clock.advance(3_000);
     expect(seen).toEqual(['replace ']);
+  });
+
+  test('that a slow server has not delivered yet is awaited once the server has listed the pods', async () => {
+    for (const object of ['unkept', { object: named('s') }] as const) {
+      const given = { path: '/api/v1/namespaces/ns/secrets', fieldSelector: 'metadata.name=s', object };
+      const { clock, plane, seen } = await scene({ ...given, hasListed: true });
+      plane.succeeded();
+      await clock.advance(20_000);
+      expect(seen).toEqual([]);
+    }
   });
 
   test('that is not kept fails with the reason, again after each failure', async () => {

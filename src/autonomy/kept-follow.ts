@@ -13,7 +13,14 @@ interface KeptFollowDeps {
   readonly plane: ControlPlane;
   readonly kept: Pick<
     KeptState,
-    'collection' | 'object' | 'record' | 'recordAbsent' | 'replaceCollection' | 'upsertInto' | 'removeFrom'
+    | 'collection'
+    | 'hasListed'
+    | 'object'
+    | 'record'
+    | 'recordAbsent'
+    | 'replaceCollection'
+    | 'upsertInto'
+    | 'removeFrom'
   >;
   readonly keepSecrets: boolean;
   readonly clock: Pick<Clock, 'setTimer'>;
@@ -21,19 +28,32 @@ interface KeptFollowDeps {
   readonly serving: { begin(pods: number): void; end(): void };
 }
 
-/** How long the first list may take if other requests are answered: a server without its storage answers some. */
+/**
+ * How long a first list may take if other requests are answered: a server without its storage answers some. Once it has listed the
+ * pods it is only slow, and what it has not answered yet is awaited.
+ */
 const firstListMs = 3_000;
 
 export function keptFollow(follow: Follow, deps: KeptFollowDeps): Follow {
   return async <T extends KubeObject>(target: WatchTarget, sink: WatchSink<T>, signal: AbortSignal) => {
     const source = sourceOf<T>(target, sink, deps);
     if (source === undefined) {
-      await follow(target, { ...sink, failed: (err) => failed(sink, err, deps) }, signal);
+      await follow(target, observedSink(sink, deps), signal);
       return;
     }
     const watch = new KeptWatch(source, sink, deps, signal);
     watch.begin();
     await follow(target, watch, signal).finally(() => watch.end());
+  };
+}
+
+/** By its methods: a sink may be an instance of a class, whose methods are not its own properties. */
+function observedSink<T extends KubeObject>(sink: WatchSink<T>, deps: KeptFollowDeps): WatchSink<T> {
+  return {
+    replace: (objects) => sink.replace(objects),
+    upsert: (object) => sink.upsert(object),
+    remove: (object) => sink.remove(object),
+    failed: (err) => failed(sink, err, deps),
   };
 }
 
@@ -195,7 +215,8 @@ class KeptWatch<T extends KubeObject> implements WatchSink<T> {
   }
 
   #deliverIfDue(): void {
-    if (!this.#deps.plane.isUnreachable() && !this.#isOverdue) return;
+    const { kept, plane } = this.#deps;
+    if (!plane.isUnreachable() && (!this.#isOverdue || kept.hasListed())) return;
     if (this.#isListed || this.#isDelivered || this.#isRefused) return;
     this.#isDelivered = true;
     void this.#deliver();
@@ -204,6 +225,9 @@ class KeptWatch<T extends KubeObject> implements WatchSink<T> {
   async #deliver(): Promise<void> {
     const isLate = (): boolean => this.#isListed || this.#signal.aborted;
     // A later failure reports again what is missing, instead of what the connection failed with.
-    this.#isDelivered = await this.#source.deliver(isLate).catch(() => false);
+    this.#isDelivered = await this.#source.deliver(isLate).catch((err: unknown) => {
+      if (!isLate()) this.#sink.failed?.(err);
+      return false;
+    });
   }
 }

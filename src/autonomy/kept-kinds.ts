@@ -64,6 +64,12 @@ export function watchedObject(path: string, fieldSelector: string | undefined): 
   return objectAt(`${path}/${encodeURIComponent(fieldSelector.slice(byName.length))}`);
 }
 
+/** Of `/api/v1/namespaces/{namespace}/pods/{name}/status`. */
+export function isPodStatus(path: string): boolean {
+  const [, , , namespaces, , pods, , status, ...more] = path.split('/');
+  return namespaces === 'namespaces' && pods === 'pods' && status === 'status' && more.length === 0;
+}
+
 interface TokenRef extends ObjectRef {
   readonly podUid: string;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ContainerStatus, Pod } from '../api/k8s/types.ts';
-import { computeKeptPod, computePublishedPod, isOver } from './kept-pod.ts';
+import { computeKeptPod, computePublishedPod, inOrderOfStart, isOver } from './kept-pod.ts';
 
 const exited = (name: string, exitCode: number): ContainerStatus => ({
   name,
@@ -92,4 +92,33 @@ test('a pod is over when it was deleted or has ended', () => {
   expect(isOver(alive)).toBe(false);
   expect(isOver({ ...alive, metadata: { ...alive.metadata, deletionTimestamp: 'x' } })).toBe(true);
   expect(isOver({ ...alive, status: { phase: 'Failed' } })).toBe(true);
+});
+
+test('pods start by priority, the oldest first', () => {
+  const at = (name: string, priority: number | undefined, creationTimestamp: string): Pod => ({
+    metadata: { name, uid: name, creationTimestamp },
+    spec: { containers: [], ...(priority === undefined ? {} : { priority }) },
+  });
+  const pods = [
+    at('low', -5, '2026-01-01T00:00:00Z'),
+    at('young', undefined, '2026-03-01T00:00:00Z'),
+    at('same-b', 0, '2026-02-01T00:00:00Z'),
+    at('same-a', 0, '2026-02-01T00:00:00Z'),
+    at('critical', 2_000_001_000, '2026-04-01T00:00:00Z'),
+  ];
+  const order = ['critical', 'same-a', 'same-b', 'young', 'low'];
+  for (const given of [pods, pods.toReversed()])
+    expect(inOrderOfStart(given).map(({ metadata }) => metadata?.name)).toEqual(order);
+});
+
+describe('the end of a graceful shutdown', () => {
+  const isKeptOver = (phase: 'Running' | 'Failed', reason: string): boolean =>
+    isOver(computeKeptPod({ metadata: { uid: 'u' }, status: { phase } }, { phase: 'Failed', reason }));
+  for (const [name, phase, reason, over] of [
+    ['that the API server has not received → starts again', 'Running', 'Terminated', false],
+    ['of a pod that was not let start → the same', 'Running', 'NodeShutdown', false],
+    ['that the API server has received → over', 'Failed', 'Terminated', true],
+    ['by another reason → over, received or not', 'Running', 'Evicted', true],
+  ] as const)
+    test(name, () => expect(isKeptOver(phase, reason)).toBe(over));
 });

@@ -3,6 +3,9 @@
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 
+/** Of the status of pods that a graceful node shutdown terminates, or does not let start. */
+const shutdownReasons: readonly (string | undefined)[] = ['Terminated', 'NodeShutdown'];
+
 /** The pod as it is kept: the API object, with this node's own status where that is newer. */
 export function computeKeptPod(pod: Pod, own: PodStatus | undefined): Pod {
   const status = mergeStatus(pod.status, own);
@@ -10,7 +13,7 @@ export function computeKeptPod(pod: Pod, own: PodStatus | undefined): Pod {
 }
 
 function mergeStatus(api: PodStatus | undefined, own: PodStatus | undefined): PodStatus | undefined {
-  if (own === undefined) return api;
+  if (own === undefined || isEndOfShutdown(own)) return api;
   if (api === undefined) return own;
   const merged: PodStatus = {
     ...api,
@@ -19,6 +22,14 @@ function mergeStatus(api: PodStatus | undefined, own: PodStatus | undefined): Po
   };
   // A phase that the API server has is final.
   return api.phase !== undefined && isTerminalPhase(api.phase) ? { ...merged, phase: api.phase } : merged;
+}
+
+/**
+ * A graceful shutdown of the machine ends every pod. Its pods are over once the API server has that status, so that their controllers
+ * replace them; until then they start with the machine, as if the shutdown had left them no time.
+ */
+function isEndOfShutdown({ reason }: PodStatus): boolean {
+  return shutdownReasons.includes(reason);
 }
 
 /** In the order of the API server, whose conditions of other writers stay. */
@@ -37,6 +48,23 @@ export function computePublishedPod(pod: Pod): Pod {
   return phase === undefined || isTerminalPhase(pod.status?.phase)
     ? pod
     : { ...pod, status: { ...pod.status, phase } };
+}
+
+/** By priority, so that no pod that was preempted for another one is admitted before it; then the oldest first. */
+export function inOrderOfStart(pods: readonly Pod[]): readonly Pod[] {
+  const created = ({ metadata }: Pod): string => metadata?.creationTimestamp ?? '';
+  const priority = ({ spec }: Pod): number => spec?.priority ?? 0;
+  return pods.toSorted(
+    (a, b) =>
+      priority(b) - priority(a) ||
+      compareTexts(created(a), created(b)) ||
+      compareTexts(a.metadata?.uid ?? '', b.metadata?.uid ?? ''),
+  );
+}
+
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 /** Whether the pod no longer needs what it refers to: it was deleted, or has ended. */

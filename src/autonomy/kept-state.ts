@@ -1,17 +1,21 @@
 // What is kept of the API server's state, in memory and on disk. Owns KeptState (sole writers: the decorated client and watches).
+// differs from upstream: a kubelet that starts while the API server cannot be reached knows its pods, with --autonomy.
 // Invariants: the records follow the API server, and this node's own statuses of pods that have ended; nothing is removed from disk
 // because of a state that came from disk; a record that cannot be used is set aside by itself.
-import type { Node, Pod, PodStatus } from '../api/k8s/types.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { KubeObject } from '../api/ports/api-client.ts';
 import { isMirrorPod } from '../api/ports/pod-source.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Component, on } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 import { type KeptCollection, type ObjectRef, podOfToken, secretKinds } from './kept-kinds.ts';
-import { computeKeptPod, computePublishedPod, isOver } from './kept-pod.ts';
+import { byId, computeWrittenMembers, idOfMember, withoutManagedFields } from './kept-members.ts';
+import { computeKeptPod, computePublishedPod, inOrderOfStart, isOver } from './kept-pod.ts';
 import { collectionKinds, type KeptRecords, loadRecords } from './load-records.ts';
 import { RecordWriter } from './record-writer.ts';
 import {
@@ -35,17 +39,24 @@ interface KeptStateDeps {
 /** `absent`: the API server has no such object. `unkept`: it is not known. */
 type KeptObject = { readonly object: KubeObject } | 'absent' | 'unkept';
 
+/** Those that are written as one record. */
+type WatchedCollection = Exclude<KeptCollection, 'pods'>;
+
 /** Changes within these times are written once. */
 const podWaitMs = 200;
 const statusWaitMs = 5_000;
 const objectWaitMs = 500;
-const collectionWaitMs = 5_000;
+const collectionWaitMs: Readonly<Record<WatchedCollection, number>> = {
+  nodes: 500,
+  runtimeclasses: 5_000,
+  csidrivers: 5_000,
+  // They may be many, and are written as one.
+  services: 30_000,
+};
 const sweepWaitMs = 5_000;
-/** Bounds of what is kept; the rest waits for the API server. */
+const readDeadlineMs = 5_000;
+/** Bounds what is kept; the rest waits for the API server. */
 const maxPods = 1_000;
-const maxServices = 5_000;
-/** Services of these are in the environment of pods of every namespace. */
-const masterNamespace = 'default';
 
 export class KeptState implements Component {
   readonly name = 'kept-state';
@@ -60,6 +71,8 @@ export class KeptState implements Component {
   readonly #kept = new Map<string, { readonly ref: ObjectRef; readonly version: string }>();
   readonly #links = new Map<string, readonly string[]>();
   #wanted: Wanted | undefined;
+  /** The namespaces whose Services were written last. */
+  #servicesOf: ReadonlySet<string> = new Set();
   /** The API server has listed the pods: what no pod uses may be removed. */
   #hasListed = false;
   #cancelSweep: (() => void) | undefined;
@@ -90,7 +103,12 @@ export class KeptState implements Component {
 
   /** The pods as they are published while the API server cannot be reached. */
   pods(): readonly Pod[] {
-    return [...this.#pods.values()].map(computePublishedPod);
+    return inOrderOfStart([...this.#pods.values()].map(computePublishedPod));
+  }
+
+  /** Whether the API server has listed the pods since the start. */
+  hasListed(): boolean {
+    return this.#hasListed;
   }
 
   podCount(): number {
@@ -108,8 +126,24 @@ export class KeptState implements Component {
     if (kept === undefined) return 'unkept';
     if (kept.version === 'absent') return 'absent';
     const pending = this.#writer.pendingText(ref.kind, ref.key);
-    const text = pending ?? (await this.#deps.records.read(ref.kind, ref.key));
-    return text === undefined ? 'unkept' : { object: JSON.parse(text) as KubeObject };
+    const text = pending ?? (await this.#read(ref));
+    if (text !== undefined) return { object: JSON.parse(text) as KubeObject };
+    // To be written again with the server's next answer, which may be of the same version.
+    if (this.#kept.get(idOf(ref)) === kept) this.#kept.delete(idOf(ref));
+    return 'unkept';
+  }
+
+  /** A hung disk delays the pods that need the object, and no others. */
+  #read({ key, kind }: ObjectRef): Promise<string | undefined> {
+    const { clock, records } = this.#deps;
+    return withDeadline({ clock, ms: readDeadlineMs, what: 'reading a kept object' }, () =>
+      records.read(kind, key),
+    );
+  }
+
+  /** The API server has this end of a pod: it answers a write before the watch delivers it, or in its place. */
+  noteEnd(pod: Pod): void {
+    if (this.#pods.has(podUid(pod)) && isTerminalPhase(pod.status?.phase)) this.#putPod(pod);
   }
 
   /** The complete collection, from the API server. */
@@ -172,7 +206,9 @@ export class KeptState implements Component {
     this.#writer.put('absent', id, () => JSON.stringify(ref), objectWaitMs);
   }
 
+  /** An object on disk, unless the API server has answered before it was read. */
   #index(ref: ObjectRef, object: KubeObject | undefined): void {
+    if (this.#kept.has(idOf(ref))) return;
     this.#kept.set(idOf(ref), {
       ref,
       version: object === undefined ? 'absent' : (object.metadata?.resourceVersion ?? ''),
@@ -190,7 +226,6 @@ export class KeptState implements Component {
   #putPod(pod: Pod): void {
     const uid = podUid(pod);
     if (isMirrorPod(pod) || (!this.#pods.has(uid) && this.#pods.size >= maxPods)) return;
-    // Managed fields are often larger than the pod itself.
     this.#pods.set(uid, withoutManagedFields(pod));
     this.#writePod(uid, podWaitMs);
   }
@@ -223,6 +258,12 @@ export class KeptState implements Component {
     if (used === undefined) this.#used.delete(uid);
     else this.#used.set(uid, used);
     this.#wanted = undefined;
+    if (used !== undefined && !this.#servicesOf.has(used.namespace)) this.#putServices();
+  }
+
+  /** Of the namespaces that are used now. Before the first list there are none to write. */
+  #putServices(): void {
+    if (this.#collections.has('services')) this.#putCollection('services', objectWaitMs);
   }
 
   #keptPod(uid: string): Pod | undefined {
@@ -236,20 +277,17 @@ export class KeptState implements Component {
     return members;
   }
 
-  #putCollection(name: KeptCollection, waitMs = name === 'nodes' ? objectWaitMs : collectionWaitMs): void {
-    const text = (): string => JSON.stringify(this.#keptMembers(name).map(withoutManagedFields));
+  #putCollection(name: WatchedCollection, waitMs = collectionWaitMs[name]): void {
+    let written: string | undefined;
+    const text = (): string => (written ??= JSON.stringify(this.#writtenMembers(name)));
     // No pod starts without them, so that one damaged record must not keep all pods down.
     for (const kind of collectionKinds) this.#writer.put(kind, name, text, waitMs);
   }
 
-  #keptMembers(name: KeptCollection): readonly KubeObject[] {
-    const members = [...(this.#collections.get(name)?.values() ?? [])];
-    if (name === 'nodes') return members.map((node) => withoutImages(node as Node));
-    if (name !== 'services') return members;
+  #writtenMembers(name: WatchedCollection): readonly KubeObject[] {
     const { namespaces } = this.#wantedNow();
-    const isUsed = ({ metadata }: KubeObject): boolean =>
-      metadata?.namespace === masterNamespace || namespaces.has(metadata?.namespace ?? '');
-    return members.filter(isUsed).slice(0, maxServices);
+    if (name === 'services') this.#servicesOf = namespaces;
+    return computeWrittenMembers(name, [...(this.#collections.get(name)?.values() ?? [])], namespaces);
   }
 
   #isWanted(ref: ObjectRef): boolean {
@@ -280,24 +318,7 @@ export class KeptState implements Component {
       if (version === 'absent') this.#writer.remove('absent', id);
       else this.#writer.remove(ref.kind, ref.key);
     }
-    this.#putCollection('services');
+    const { namespaces } = this.#wantedNow();
+    if ([...this.#servicesOf].some((each) => !namespaces.has(each))) this.#putServices();
   }
-}
-
-function byId(objects: readonly KubeObject[]): Map<string, KubeObject> {
-  return new Map(objects.map((each) => [idOfMember(each), each]));
-}
-
-function idOfMember({ metadata }: KubeObject): string {
-  return `${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`;
-}
-
-function withoutManagedFields<T extends KubeObject>(object: T): T {
-  const { managedFields: _large, ...metadata } = object.metadata ?? {};
-  return { ...object, metadata };
-}
-
-function withoutImages(node: Node): Node {
-  const { images: _large, ...status } = node.status ?? {};
-  return { ...node, status };
 }

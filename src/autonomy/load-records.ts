@@ -1,5 +1,5 @@
-// Reads what an earlier process kept. Invariant: what cannot be used is skipped by itself; a hung disk delays the start by a bounded
-// time, after which the node starts as one that has kept nothing.
+// Reads what an earlier process kept, pods first. Invariant: what cannot be used is skipped by itself; a hung disk delays the start by a
+// bounded time, after which the node starts with the pods that were read; objects of a slow disk follow.
 import type { Pod } from '../api/k8s/types.ts';
 import type { KubeObject } from '../api/ports/api-client.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
@@ -19,6 +19,8 @@ export interface KeptRecords extends RecordFiles {
   read(kind: string, key: string): Promise<string | undefined>;
   /** Removes every record of these kinds, and the key that they were encrypted with. */
   forgetSecrets(kinds: readonly string[]): Promise<void>;
+  /** Removes everything. False if there was nothing. */
+  forgetAll(): Promise<boolean>;
 }
 
 interface LoadDeps {
@@ -31,7 +33,7 @@ interface LoadDeps {
 interface Loaded {
   pod(uid: string, pod: Pod): void;
   collection(name: KeptCollection, objects: readonly KubeObject[]): void;
-  /** Without an object: the API server had none. */
+  /** Without an object: the API server had none. May be late: what is known by then counts. */
   object(ref: ObjectRef, object: KubeObject | undefined): void;
 }
 
@@ -53,7 +55,9 @@ export async function loadRecords(deps: LoadDeps, loaded: Loaded): Promise<void>
       readAll(deps, untilAborted(loaded, signal)),
     );
   } catch (err) {
-    log.error('Failed to read the kept state, pods that are not read wait for the API server', { err });
+    log.error('Failed to read the kept state in time, pods that were not read wait for the API server', {
+      err,
+    });
   }
 }
 
@@ -73,11 +77,11 @@ async function readAll({ keepSecrets, records }: LoadDeps, loaded: Loaded): Prom
   });
 }
 
-/** What is read after the deadline no longer counts: the API server may have answered meanwhile. */
+/** Pods and collections that are read after the deadline no longer count: the API server may have answered meanwhile. */
 function untilAborted(loaded: Loaded, signal: AbortSignal): Loaded {
   return {
+    ...loaded,
     pod: (uid, pod) => signal.aborted || loaded.pod(uid, pod),
     collection: (name, objects) => signal.aborted || loaded.collection(name, objects),
-    object: (ref, object) => signal.aborted || loaded.object(ref, object),
   };
 }

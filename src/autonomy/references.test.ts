@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Pod } from '../api/k8s/types.ts';
+import type { PersistentVolumeSpec, Pod } from '../api/k8s/types.ts';
 import { computeLinks, computeUsedByPod, computeWanted } from './references.ts';
 
 const pod = {
@@ -36,6 +36,29 @@ test('a pod uses what it refers to, its claims use volumes, and those use secret
     'serviceaccounts ns/a',
   ]);
   expect([[...wanted.podUids], [...wanted.namespaces]]).toEqual([['u'], ['ns']]);
+});
+
+test('the secrets of volumes without a namespace are those of the claim', () => {
+  const secrets = (spec: PersistentVolumeSpec): readonly string[] | undefined =>
+    computeLinks(volume, { spec: { claimRef: { namespace: 'ns', name: 'data' }, ...spec } });
+  expect(
+    [
+      secrets({ iscsi: { targetPortal: 't', iqn: 'q', lun: 0, secretRef: { name: 'chap' } } }),
+      secrets({ flexVolume: { driver: 'd', secretRef: { name: 'flex', namespace: 'sys' } } }),
+      secrets({ azureFile: { secretName: 'azure', shareName: 's' } }),
+    ].flat(),
+  ).toEqual(['secrets ns/chap', 'secrets sys/flex', 'secrets ns/azure']);
+});
+
+test("the secrets of a pod's own volumes are used", () => {
+  const volumes = [
+    { name: 'a', iscsi: { targetPortal: 't', iqn: 'q', lun: 0, secretRef: { name: 'chap' } } },
+    { name: 'b', flexVolume: { driver: 'd', secretRef: { name: 'flex' } } },
+    { name: 'c', azureFile: { secretName: 'azure', shareName: 's' } },
+    { name: 'd', csi: { driver: 'd', nodePublishSecretRef: { name: 'csi' } } },
+  ];
+  const used = computeUsedByPod({ ...pod, spec: { containers: [], volumes } });
+  expect(used?.objects).toEqual(['chap', 'flex', 'azure', 'csi'].map((name) => `secrets ns/${name}`));
 });
 
 test('a pod that is over uses nothing', () => {

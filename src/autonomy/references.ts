@@ -1,6 +1,6 @@
 // Which kept objects the pods use, directly or through claims and volumes. Pure.
 // Invariant: what no pod uses that may still start is not kept, so that a deleted pod's secrets leave the disk.
-import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../api/k8s/types.ts';
+import type { PersistentVolume, PersistentVolumeClaim, Pod, SecretReference } from '../api/k8s/types.ts';
 import { podReferences } from '../api/pod/pod-references.ts';
 import type { ObjectKind, ObjectRef } from './kept-kinds.ts';
 import { isOver } from './kept-pod.ts';
@@ -68,9 +68,23 @@ export function computeLinks({ kind }: ObjectRef, object: unknown): readonly str
     return name === '' ? [] : [idOf({ kind: 'persistentvolumes', key: name })];
   }
   if (kind !== 'persistentvolumes') return undefined;
-  const csi = (object as PersistentVolume).spec?.csi;
-  const refs = [csi?.nodePublishSecretRef, csi?.nodeStageSecretRef, csi?.nodeExpandSecretRef];
-  return refs.flatMap((ref) =>
+  return secretsOf(object as PersistentVolume).flatMap((ref) =>
     ref?.name === undefined ? [] : [idOf({ kind: 'secrets', key: `${ref.namespace ?? ''}/${ref.name}` })],
   );
+}
+
+/** Without a namespace: that of the claim, which is the pod's. */
+function secretsOf({ spec }: PersistentVolume): readonly (SecretReference | undefined)[] {
+  const { azureFile, csi, flexVolume, iscsi } = spec ?? {};
+  const namespace = spec?.claimRef?.namespace ?? '';
+  const inClaims = (ref: SecretReference | undefined): SecretReference | undefined =>
+    ref && { ...ref, namespace: ref.namespace || namespace };
+  return [
+    csi?.nodePublishSecretRef,
+    csi?.nodeStageSecretRef,
+    csi?.nodeExpandSecretRef,
+    inClaims(iscsi?.secretRef),
+    inClaims(flexVolume?.secretRef),
+    azureFile && { name: azureFile.secretName, namespace: azureFile.secretNamespace ?? namespace },
+  ];
 }

@@ -147,6 +147,8 @@ export class FakeNode {
   readonly keptFiles = new Map<string, string>();
   /** Makes writes of these paths fail. */
   keptWritesFail: (path: string) => boolean = () => false;
+  /** Of what is kept for a cut-off: whether reading and writing the path never end. */
+  keptFilesHang: (path: string) => boolean = () => false;
   machineId = 'm1';
   /** The files of the history of ends; they outlive a kubelet. */
   readonly history = new Map<string, Buffer>();
@@ -600,6 +602,7 @@ export class FakeNode {
     return memoryDurableFiles(this.keptFiles, {
       isAlive: () => !life.aborted,
       fails: (path) => this.keptWritesFail(path),
+      hangs: (path) => this.keptFilesHang(path),
     });
   }
 

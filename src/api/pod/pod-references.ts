@@ -51,6 +51,9 @@ function volumeSecrets(volume: Volume): (string | undefined)[] {
     volume.secret?.secretName,
     ...(volume.projected?.sources ?? []).map(({ secret }) => secret?.name),
     volume.csi?.nodePublishSecretRef?.name,
+    volume.iscsi?.secretRef?.name,
+    volume.flexVolume?.secretRef?.name,
+    volume.azureFile?.secretName,
   ];
 }
 

@@ -26,7 +26,7 @@ export const kubeletFlags = {
   autonomy: choice(['Off', 'WithoutSecrets', 'WithSecrets'], {
     default: 'Off',
     flag: { name: 'autonomy', deprecated: false, own: true },
-    doc: 'Keep the pods of the API server and the objects that they use below --root-dir, so that a node that restarts while the API server cannot be reached runs them again. WithoutSecrets: pods that need a Secret or a token wait for the API server. WithSecrets: those are kept as well, encrypted with a key of this machine. Off: nothing is read or written.',
+    doc: 'Keep the pods of the API server and the objects that they use below --root-dir, so that a node that restarts while the API server cannot be reached runs them again. WithoutSecrets: pods that need a Secret or a token wait for the API server. WithSecrets: those are kept as well, encrypted with a key of this machine. Off: nothing is kept, and what was kept is removed.',
   }),
   bootstrapKubeconfig: text({
     flag: { name: 'bootstrap-kubeconfig', deprecated: false, completes: 'file' },

@@ -1,13 +1,14 @@
 // The file system of kept records. Invariant: what was written, moved or removed survives a power loss, its name included.
 import { closeSync, constants, fsync } from 'node:fs';
-import { readFile, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { lstat, readFile, rename } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeletError } from '../../base/errors.ts';
 import { isMissing } from '../files/pod-files.ts';
 import { recordFiles } from '../files/record-files.ts';
 import { createDirectory, openFile, setDirectoryMode } from '../files/small-files.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
+import { removeDirectory } from '../volumes/remove-directory.ts';
 
 const flush = promisify(fsync);
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -22,6 +23,8 @@ export interface DurableFiles {
   remove(path: string): Promise<void>;
   /** Replaces what has the new name. */
   move(path: string, to: string): Promise<void>;
+  /** With everything below it, following no link. False if there was nothing. */
+  removeTree(path: string): Promise<boolean>;
 }
 
 export const durableFiles: DurableFiles = {
@@ -49,6 +52,22 @@ export const durableFiles: DurableFiles = {
     await rename(path, to);
     await flushDirectory(dirname(to));
   },
+  async removeTree(path) {
+    try {
+      await lstat(path);
+    } catch (err) {
+      if (isMissing(err)) return false;
+      throw err;
+    }
+    const fd = await openFile(dirname(path), O_RDONLY | O_DIRECTORY);
+    try {
+      await removeDirectory(fd, basename(path));
+      await flush(fd);
+    } finally {
+      closeSync(fd);
+    }
+    return true;
+  },
 };
 
 async function flushDirectory(path: string): Promise<void> {
@@ -65,10 +84,12 @@ async function flushDirectory(path: string): Promise<void> {
   }
 }
 
-/** Empty if the machine has none. */
+/** Empty if the machine has none. Another failure must not pass for another machine, whose records are set aside. */
 export async function readMachineId(path = '/etc/machine-id'): Promise<string> {
-  return await readFile(path, 'utf8').then(
-    (text) => text.trim(),
-    () => '',
-  );
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (err) {
+    if (isMissing(err)) return '';
+    throw err;
+  }
 }

@@ -12,9 +12,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryDurableFiles } from '../../../test/fakes/memory-durable-files.ts';
 import { realClock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
 import { Verbosity } from '../../base/log/log.ts';
 import { textLogger } from '../../base/log/log-text.ts';
-import { durableFiles } from './durable-files.ts';
+import { type DurableFiles, durableFiles, readMachineId } from './durable-files.ts';
 import { recordName } from './envelope.ts';
 import { KeptRecords, type KeptRecordsOptions } from './kept-records.ts';
 
@@ -24,21 +25,22 @@ class Scene {
   readonly files = new Map<string, string>();
   readonly log: string[] = [];
 
+  readonly options: KeptRecordsOptions = {
+    directory,
+    nodeName: 'n',
+    sealedKinds: ['secrets'],
+    files: memoryDurableFiles(this.files),
+    machineId: async () => 'm',
+    log: textLogger({
+      write: (line) => void this.log.push(line),
+      clock: realClock,
+      verbosity: new Verbosity(2),
+      pid: 1,
+    }),
+  };
+
   async open(over: Partial<KeptRecordsOptions> = {}): Promise<KeptRecords> {
-    const records = new KeptRecords({
-      directory,
-      nodeName: 'n',
-      sealedKinds: ['secrets'],
-      files: memoryDurableFiles(this.files),
-      machineId: async () => 'm',
-      log: textLogger({
-        write: (line) => void this.log.push(line),
-        clock: realClock,
-        verbosity: new Verbosity(2),
-        pid: 1,
-      }),
-      ...over,
-    });
+    const records = new KeptRecords({ ...this.options, ...over });
     await records.open();
     return records;
   }
@@ -182,6 +184,57 @@ describe('KeptRecords', () => {
     expect(left.length).toBeLessThanOrEqual(110);
   });
 
+  test('a disk that fails to read sets nothing aside, and what it holds is used once it reads', async () => {
+    const records = await scene.open();
+    await records.write('pods', 'p', 'text');
+    await records.write('secrets', 's', 'secret text');
+    const before = new Map(scene.files);
+    const memory = memoryDurableFiles(scene.files);
+    let fails = (_path: string): boolean => true;
+    const files: DurableFiles = {
+      ...memory,
+      read: async (path, limitBytes) => {
+        if (fails(path)) throw new KubeletError('internal', 'FailedRead', `cannot read ${path}: EIO`);
+        return await memory.read(path, limitBytes);
+      },
+    };
+    const next = await scene.open({ files });
+    for (fails of [() => true, (path: string) => path.endsWith('/key')]) {
+      expect(await all(next, 'secrets')).toEqual({});
+      expect(scene.files).toEqual(before);
+    }
+    fails = () => false;
+    expect([await all(next, 'pods'), await all(next, 'secrets')]).toEqual([
+      { p: 'text' },
+      { s: 'secret text' },
+    ]);
+  });
+
+  test('a machine ID that cannot be read is not that of another machine', async () => {
+    const records = await scene.open();
+    await records.write('pods', 'p', 'text');
+    let failures = 2;
+    const machineId = async (): Promise<string> => {
+      if (failures-- > 0) throw new Error('too many open files');
+      return 'm';
+    };
+    await expect(scene.open({ machineId })).rejects.toThrow('too many open files');
+    const next = new KeptRecords({ ...scene.options, machineId });
+    await expect(next.write('pods', 'q', 'late')).rejects.toThrow('too many open files');
+    await next.write('pods', 'q', 'late');
+    expect(await all(await scene.open(), 'pods')).toEqual({ p: 'text', q: 'late' });
+  });
+
+  test('everything is removed on request, and nothing is done if there is nothing', async () => {
+    const records = await scene.open();
+    await records.write('secrets', 's', 'text');
+    expect([await records.forgetAll(), await records.forgetAll(), scene.files.size]).toEqual([
+      true,
+      false,
+      0,
+    ]);
+  });
+
   test('a damaged key is replaced', async () => {
     scene.files.set(`${directory}/key`, 'short');
     const records = await scene.open();
@@ -224,11 +277,25 @@ describe('on disk', () => {
     expect(await records.read('secrets', 's')).toBeUndefined();
   });
 
+  test('everything below is removed, and what links lead to stays', async () => {
+    const records = await new Scene().open({ directory: join(root, 'autonomy'), files: durableFiles });
+    await records.write('secrets', 's', 'text');
+    writeFileSync(join(root, 'other'), 'text');
+    symlinkSync(root, join(root, 'autonomy', 'link'));
+    expect([await records.forgetAll(), readdirSync(root)]).toEqual([true, ['other']]);
+    expect(await records.forgetAll()).toBe(false);
+  });
+
   test('an existing directory is closed to others, and a link in its place is refused', async () => {
     const scene = new Scene();
     const open = { directory: join(root, 'autonomy'), files: durableFiles };
     symlinkSync(root, join(root, 'autonomy'));
     await expect(scene.open(open)).rejects.toThrow();
+  });
+
+  test('a machine without an ID has an empty one; one that cannot be read is an error', async () => {
+    expect(await readMachineId(join(root, 'none'))).toBe('');
+    await expect(readMachineId(root)).rejects.toThrow('EISDIR');
   });
 
   test('a link, and a file that is set aside, keep their content', async () => {

@@ -1,7 +1,7 @@
 // The records of one node: <directory>/<kind>/<name>, the key, and damaged/ with what was set aside.
-// Invariants: every record is judged by itself; one that cannot be used is moved away, so that it is reported once; the number and
-// size of files that are read, and of those that are set aside, are bounded.
-import { describeError, KubeletError } from '../../base/errors.ts';
+// Invariants: every record is judged by itself; one that cannot be used is moved away, so that it is reported once; a disk that fails to
+// read moves nothing; the number and size of files that are read, and of those that are set aside, are bounded.
+import { describeError, isKind, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { DurableFiles } from './durable-files.ts';
 import {
@@ -35,7 +35,7 @@ const temporarySuffix = '.tmp';
 export class KeptRecords {
   readonly #options: KeptRecordsOptions;
   readonly #created = new Set<string>();
-  #machineId = '';
+  #machineId: Promise<string> | undefined;
   #sealer: Promise<Sealer> | undefined;
   #foreign = 0;
 
@@ -44,9 +44,9 @@ export class KeptRecords {
   }
 
   async open(): Promise<void> {
-    const { directory, files, machineId } = this.#options;
+    const { directory, files } = this.#options;
     await files.makeDirectory(directory);
-    this.#machineId = await machineId();
+    await this.#readMachineId();
   }
 
   async load(kind: string, use: (key: string, text: string) => void): Promise<void> {
@@ -68,7 +68,7 @@ export class KeptRecords {
   async write(kind: string, key: string, text: string): Promise<void> {
     const { files, nodeName } = this.#options;
     const sealer = this.#isSealed(kind) ? await this.#openSealer() : undefined;
-    const place = { node: nodeName, machine: machineMark(this.#machineId), kind, key };
+    const place = { node: nodeName, machine: machineMark(await this.#readMachineId()), kind, key };
     const content = encodeRecord(place, text, sealer);
     if (content.length > maxBytes)
       throw new KubeletError('invalid', 'TooLarge', `a record of ${content.length} bytes is not kept`);
@@ -88,6 +88,10 @@ export class KeptRecords {
     }
     await files.remove(this.#keyPath);
     this.#sealer = undefined;
+  }
+
+  async forgetAll(): Promise<boolean> {
+    return await this.#options.files.removeTree(this.#options.directory);
   }
 
   get #keyPath(): string {
@@ -128,16 +132,41 @@ export class KeptRecords {
       await files.remove(this.#pathOf(kind, name)).catch(() => undefined);
       return undefined;
     }
+    const found = await this.#contentOf(kind, name);
+    if (found === undefined) return undefined;
+    const { content, machineId, sealer } = found;
     try {
-      const content = await files.read(this.#pathOf(kind, name), maxBytes);
-      if (content === undefined) return undefined;
-      const own = { node: nodeName, machine: machineMark(this.#machineId), kind, nameOf: recordName };
-      const sealer = this.#isSealed(kind) ? await this.#openSealer() : undefined;
+      const own = { node: nodeName, machine: machineMark(machineId), kind, nameOf: recordName };
       return { ...decodeRecord(content, name, own, sealer), name };
     } catch (err) {
       await this.#setAside(kind, name, err);
       return undefined;
     }
+  }
+
+  /** The record, and what it takes to decode it. A disk that fails is no fault of the record, which stays. */
+  async #contentOf(kind: string, name: string) {
+    const { files, log } = this.#options;
+    const path = this.#pathOf(kind, name);
+    try {
+      const content = await files.read(path, maxBytes);
+      if (content === undefined) return undefined;
+      const machineId = await this.#readMachineId();
+      return { content, machineId, sealer: this.#isSealed(kind) ? await this.#openSealer() : undefined };
+    } catch (err) {
+      const isNoRecord = err instanceof KubeletError && isKind(err.cause, 'invalid');
+      if (isNoRecord) await this.#setAside(kind, name, err);
+      else log.warn('Failed to read a kept record', { path, err });
+      return undefined;
+    }
+  }
+
+  #readMachineId(): Promise<string> {
+    this.#machineId ??= this.#options.machineId().catch((err: unknown) => {
+      this.#machineId = undefined;
+      throw err;
+    });
+    return this.#machineId;
   }
 
   /** Shared by all callers, so that only one key is created. */
@@ -160,7 +189,7 @@ export class KeptRecords {
       text = newKeyText();
       await files.write(this.#keyPath, text);
     }
-    return sealerOf(text, { machineId: this.#machineId, nodeName });
+    return sealerOf(text, { machineId: await this.#readMachineId(), nodeName });
   }
 
   /** Never rejects. State of another node is reported once. */

@@ -1,84 +1,21 @@
 // Nodes that are cut off from their API server with --autonomy: they reboot, or their kubelet restarts, and run the pods that they
 // kept; what was deleted or has ended never starts; the return of the API server restarts nothing.
 import { expect, test } from 'vitest';
-import { ContainerState } from '../../../src/api/cri/generated/runtime/v1/api.ts';
-import type { PodSpec } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
-
-const directory = '/var/lib/kubelet/autonomy';
-const password = 'hunter2-of-the-database';
-
-/** A pod that uses a ConfigMap, a Secret and a token. */
-function useObjects(): Partial<PodSpec> {
-  return {
-    serviceAccountName: 'default',
-    volumes: [
-      { name: 'conf', configMap: { name: 'conf' } },
-      { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
-    ],
-    containers: [
-      aContainer({
-        env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'cred', key: 'password' } } }],
-        volumeMounts: [
-          { name: 'conf', mountPath: '/conf' },
-          { name: 'token', mountPath: '/token' },
-        ],
-      }),
-    ],
-  };
-}
-
-type Autonomy = 'Off' | 'WithoutSecrets' | 'WithSecrets';
-
-async function start(autonomy: Autonomy = 'WithSecrets'): Promise<ClusterWorld> {
-  const world = await startCluster({ flags: { autonomy } });
-  world.api.objects.create('configmaps', {
-    metadata: { name: 'conf', namespace: 'default' },
-    data: { value: '1' },
-  });
-  world.api.objects.create('secrets', {
-    metadata: { name: 'cred', namespace: 'default' },
-    data: { password: Buffer.from(password).toString('base64') },
-  });
-  return world;
-}
-
-/** Ends all containers while the kubelet is down, as a reboot does. */
-async function powerOff(world: ClusterWorld): Promise<void> {
-  await world.node.kill();
-  for (const id of running(world)) world.node.cri.exitContainer(id, 255);
-  for (const { id } of await sandboxes(world)) world.node.cri.killSandbox(id);
-}
-
-async function sandboxes(world: ClusterWorld): Promise<readonly { readonly id: string }[]> {
-  const { items } = await world.node.clock.until(world.node.cri.listPodSandbox({}));
-  return items;
-}
-
-/** A reboot while the API server cannot be reached. */
-async function rebootCutOff(world: ClusterWorld): Promise<void> {
-  world.api.faults.goDown();
-  await powerOff(world);
-  await world.node.start();
-  await world.advance(10_000);
-}
-
-function running(world: ClusterWorld): readonly string[] {
-  return world.node.cri
-    .containers()
-    .filter(({ state }) => state === ContainerState.CONTAINER_RUNNING)
-    .map(({ id }) => id);
-}
-
-function uid(world: ClusterWorld, name: string): string {
-  return world.pod(name)?.metadata?.uid ?? '';
-}
-
-/** The content of a record, by its kind and what its header has. */
-function recordsOf(world: ClusterWorld, kind: string): readonly (readonly [string, string])[] {
-  return [...world.node.keptFiles].filter(([path]) => path.startsWith(`${directory}/${kind}/`));
-}
+import {
+  type Autonomy,
+  directory,
+  password,
+  powerOff,
+  rebootCutOff,
+  recordsOf,
+  running,
+  sandboxes,
+  start,
+  uid,
+  useObjects,
+} from '../../simulate/cut-off-kit.ts';
 
 test('off by default: nothing is written, and a node that reboots while it is cut off waits for its pods', async () => {
   const world = await startCluster();
