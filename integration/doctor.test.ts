@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Outcome, run } from './rig/process.ts';
+import { mustRun, type Outcome, run } from './rig/process.ts';
 import { repositoryRoot } from './rig/repository.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { slowness } from './rig/wait.ts';
@@ -45,6 +45,7 @@ const machineDependent: ReadonlySet<string> = new Set([
   'clock',
   'ip-forward',
   'machine-id',
+  'resolv-conf',
   'memory-limit',
   'overlay',
   'privileges',
@@ -142,7 +143,7 @@ describeOnRig('kubelet doctor', () => {
     expect(
       lines.slice(0, -2).filter((line) => !/^(ok {3}|warn |FAIL )[a-z-]+: \S|^ {2}fix: \S/.test(line)),
     ).toEqual([]);
-    expect(lines.at(-1)).toMatch(/^37 checks: \d+ ok, \d+ warnings, \d+ failed$/);
+    expect(lines.at(-1)).toMatch(/^38 checks: \d+ ok, \d+ warnings, \d+ failed$/);
     expect(code === 0).toBe(stdout.trimEnd().endsWith(' 0 failed'));
   });
 
@@ -255,7 +256,9 @@ describeOnRig('kubelet doctor', () => {
     await once(silent, 'listening');
     const programs = join(rig.workspace.dir, 'hanging-programs');
     mkdirSync(programs);
-    writeFileSync(join(programs, 'stat'), '#!/bin/sh\nexec sleep 600\n');
+    // Only the disk of the root directory hangs.
+    const hang = `case "$*" in *${kubelet.rootDir}*) exec sleep 600;; esac; exec /usr/bin/stat "$@"`;
+    writeFileSync(join(programs, 'stat'), `#!/bin/sh\n${hang}\n`);
     chmodSync(join(programs, 'stat'), 0o755);
     const [runtime, disk] = await Promise.all([
       doctor({ config: { containerRuntimeEndpoint: `unix://${socket}` } }),
@@ -276,6 +279,23 @@ describeOnRig('kubelet doctor', () => {
       finding: expect.stringContaining('did not finish within 5000 ms') as string,
     });
     expect(disk.check('runtime-version').status).toBe('ok');
+  });
+
+  test('files that never end or never answer are findings, and the command exits', async () => {
+    const pipe = join(rig.workspace.dir, 'pipe');
+    await mustRun('mkfifo', [pipe]);
+    const [config, kubeconfig] = await Promise.all([
+      run(command, ['doctor', `--config=${pipe}`], timeoutMs),
+      doctor({ flags: [`--kubeconfig=${pipe}`], config: { tlsCertFile: pipe, tlsPrivateKeyFile: pipe } }),
+    ]);
+    expect(config.code).toBe(1);
+    expect(config.stdout).toContain(`${pipe} is a fifo, not a file`);
+    expect(kubeconfig.check('kubeconfig')).toMatchObject({
+      status: 'fail',
+      finding: `${pipe} is a fifo, not a file`,
+    });
+    expect(kubeconfig.check('serving-certificate').status).toBe('fail');
+    expect(kubeconfig.check('runtime-ready').status).toBe('ok');
   });
 
   test('wrong settings are findings, wrong arguments are usage', async () => {

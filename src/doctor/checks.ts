@@ -19,6 +19,7 @@ import { judgeBridge, judgeForwarding, judgeKernelSettings, judgeOverlay } from 
 import { judgeKubelets } from './kubelets.ts';
 import { judgePort } from './ports.ts';
 import { judgePrivileges, judgePrograms } from './privileges.ts';
+import { judgeResolvConf } from './resolv-conf.ts';
 import {
   judgeAnswering,
   judgeNetwork,
@@ -92,12 +93,17 @@ export const checks: readonly Check[] = [
     ),
   ),
   check('ip-forward', ['kernel'], ({ kernel }) => judgeKnown(kernel, 'ip_forward', judgeForwarding)),
+  check('resolv-conf', ['resolvConf'], ({ resolvConf }, { settings }) =>
+    judgeResolvConf(resolvConf, settings),
+  ),
   check('bridge-netfilter', ['kernel'], ({ kernel }) => judgeKnown(kernel, 'br_netfilter', judgeBridge)),
   check('overlay', ['kernel'], ({ kernel }) => judgeKnown(kernel, 'overlay', judgeOverlay)),
   check('runtime-socket', ['runtimeSocket'], ({ runtimeSocket }, { settings }) =>
     judgeSocket(runtimeSocket, settings),
   ),
-  check('runtime-version', ['runtimeVersion'], ({ runtimeVersion }) => judgeVersion(runtimeVersion)),
+  check('runtime-version', ['runtimeVersion', 'runtimeSocket'], ({ runtimeSocket, runtimeVersion }) =>
+    judgeVersion(runtimeVersion, runtimeSocket),
+  ),
   check('runtime-ready', ['runtimeStatus', 'runtimeVersion'], ({ runtimeStatus, runtimeVersion }) =>
     judgeAnswering(runtimeVersion, () => judgeReady(runtimeStatus)),
   ),
@@ -119,7 +125,7 @@ export const checks: readonly Check[] = [
   portCheck('port-read-only', 'readOnlyPort'),
   portCheck('port-healthz', 'healthzPort'),
   check('other-kubelet', ['kubelets'], ({ kubelets }, { settings }) =>
-    judgeKnown(kubelets, 'other kubelets', (value) => judgeKubelets(value, settings.rootDir)),
+    judgeKnown(kubelets, 'other kubelets', (value) => judgeKubelets(value, settings)),
   ),
   check('disk-root', ['rootDisk'], ({ rootDisk }, { settings }) =>
     judgeDisk(rootDisk, settings.rootDir, 'nodefs', settings),
@@ -146,10 +152,16 @@ export const checks: readonly Check[] = [
   check('kubeconfig', ['cluster'], ({ cluster }) => judgeKubeconfig(cluster)),
   check(
     'client-certificate',
-    ['clientCertificate', 'clock', 'identity'],
-    ({ clientCertificate, clock, identity }, { rules, settings }) =>
+    ['clientCertificate', 'clock', 'cluster', 'identity'],
+    ({ clientCertificate, clock, cluster, identity }, { rules, settings }) =>
       judgeKnown(clientCertificate, 'the client certificate', (file) =>
-        atTime(clock, (nowMs) => judgeClientCertificate(file, nowMs, nodeNameOf(identity, rules), settings)),
+        atTime(clock, (nowMs) =>
+          judgeClientCertificate(file, nowMs, {
+            ...settings,
+            nodeName: nodeNameOf(identity, rules),
+            isBootstrap: cluster.isKnown && cluster.value.source === 'bootstrap',
+          }),
+        ),
       ),
   ),
   check('server-ca', ['serverAuthority', 'clock'], ({ clock, serverAuthority }) =>

@@ -49,6 +49,8 @@ export interface Listener {
 export interface KubeletProcess {
   readonly pid: number;
   readonly rootDir: string;
+  /** The flags that name its files: --config, --config-dir, --kubeconfig, --bootstrap-kubeconfig. */
+  readonly files: readonly string[];
 }
 
 export interface ClusterFacts {
@@ -128,6 +130,11 @@ export interface IdentityFacts {
   readonly productUuid: string;
 }
 
+export interface ResolvConfFacts {
+  readonly isMissing: boolean;
+  readonly servers: readonly string[];
+}
+
 export interface HostFacts {
   readonly cgroups: CgroupFacts;
   readonly swap: SwapFacts;
@@ -156,10 +163,13 @@ export interface HostFacts {
   /** The programs of `DoctorSettings.programs` that the machine has. */
   readonly programs: readonly string[];
   readonly identity: IdentityFacts;
+  readonly resolvConf: ResolvConfFacts;
 }
 
 export interface DoctorSettings {
   readonly rootDir: string;
+  /** Whether no flag names a file, so that the defaults are judged. */
+  readonly isDefault: boolean;
   readonly podLogsDir: string;
   readonly runtimeEndpoint: string;
   readonly cgroupDriver: string;
@@ -176,6 +186,7 @@ export interface DoctorSettings {
   /** What is wrong with the settings on this machine. */
   readonly settingProblems: readonly string[];
   readonly nodeIp: string;
+  readonly resolvConf: string;
   readonly version: { readonly major: number; readonly minor: number };
 }
 
