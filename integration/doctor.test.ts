@@ -143,7 +143,7 @@ describeOnRig('kubelet doctor', () => {
     expect(
       lines.slice(0, -2).filter((line) => !/^(ok {3}|warn |FAIL )[a-z-]+: \S|^ {2}fix: \S/.test(line)),
     ).toEqual([]);
-    expect(lines.at(-1)).toMatch(/^38 checks: \d+ ok, \d+ warnings, \d+ failed$/);
+    expect(lines.at(-1)).toMatch(/^40 checks: \d+ ok, \d+ warnings, \d+ failed$/);
     expect(code === 0).toBe(stdout.trimEnd().endsWith(' 0 failed'));
   });
 
@@ -163,14 +163,18 @@ describeOnRig('kubelet doctor', () => {
     });
   });
 
-  test('a wrong endpoint, a busy port and an expired certificate', async () => {
+  test('a wrong endpoint, a busy port, an impossible reservation and an expired certificate', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
     await once(other, 'listening');
     const address = other.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const { check, code } = await doctor({
-      config: { containerRuntimeEndpoint: 'unix:///nonexistent/r.sock', healthzPort: port },
+      config: {
+        containerRuntimeEndpoint: 'unix:///nonexistent/r.sock',
+        healthzPort: port,
+        systemReserved: { memory: '900Ti' },
+      },
       flags: [`--kubeconfig=${expiredKubeconfig()}`],
     });
     expect(code).toBe(1);
@@ -181,6 +185,10 @@ describeOnRig('kubelet doctor', () => {
       fix: 'start the runtime, such as systemctl start containerd, or set containerRuntimeEndpoint',
     });
     expect(check('runtime-version').status).toBe('fail');
+    expect(check('reservations')).toMatchObject({
+      status: 'fail',
+      finding: expect.stringContaining('Expected capacity >= reservation') as string,
+    });
     expect(check('port-healthz')).toMatchObject({
       status: 'fail',
       finding: expect.stringMatching(

@@ -19,6 +19,7 @@ import { judgeBridge, judgeForwarding, judgeKernelSettings, judgeOverlay } from 
 import { judgeKubelets } from './kubelets.ts';
 import { judgePort } from './ports.ts';
 import { judgePrivileges, judgePrograms } from './privileges.ts';
+import { judgeReservations } from './reservations.ts';
 import { judgeResolvConf } from './resolv-conf.ts';
 import {
   judgeAnswering,
@@ -28,7 +29,7 @@ import {
   judgeSocket,
   judgeVersion,
 } from './runtime.ts';
-import { judgeEffects, judgeSettings } from './settings.ts';
+import { judgeAuthentication, judgeEffects, judgeSettings } from './settings.ts';
 import { judgeSwap } from './swap.ts';
 
 export type Facts = { readonly [K in keyof HostFacts]: Fact<HostFacts[K]> };
@@ -56,6 +57,7 @@ function check<K extends keyof HostFacts>(
 export const checks: readonly Check[] = [
   check('settings', [], (_, { settings }) => judgeSettings(settings)),
   check('settings-effect', [], (_, { settings }) => judgeEffects(settings)),
+  check('authentication', ['cluster'], ({ cluster }, { rules }) => judgeAuthentication(cluster, rules)),
   check('privileges', ['privileges'], ({ privileges }) =>
     judgeKnown(privileges, 'the user', judgePrivileges),
   ),
@@ -84,8 +86,11 @@ export const checks: readonly Check[] = [
   check('memory-limit', ['cgroups'], ({ cgroups }) =>
     judgeKnown(cgroups, 'the memory limit', judgeMemoryLimit),
   ),
-  check('swap', ['swap'], ({ swap }, { settings }) =>
-    judgeKnown(swap, 'swap', (value) => judgeSwap(value, settings)),
+  check('reservations', ['capacity', 'rootDisk'], ({ capacity, rootDisk }, { rules }) =>
+    judgeKnown(capacity, 'the capacity', (value) => judgeReservations(value, rootDisk, rules)),
+  ),
+  check('swap', ['swap'], ({ swap }, { rules, settings }) =>
+    judgeKnown(swap, 'swap', (value) => judgeSwap(value, settings, rules)),
   ),
   check('kernel-settings', ['kernel'], ({ kernel }, { rules, settings }) =>
     judgeKnown(kernel, 'the kernel settings', (value) =>

@@ -135,6 +135,15 @@ export interface ResolvConfFacts {
   readonly servers: readonly string[];
 }
 
+export interface CapacityFacts {
+  readonly cpus: number;
+  readonly memoryBytes: bigint;
+  readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
+  readonly maxProcesses: bigint | undefined;
+  /** As the kernel lists them: `0-3,7`; empty if unknown. */
+  readonly onlineCpus: string;
+}
+
 export interface HostFacts {
   readonly cgroups: CgroupFacts;
   readonly swap: SwapFacts;
@@ -164,6 +173,7 @@ export interface HostFacts {
   readonly programs: readonly string[];
   readonly identity: IdentityFacts;
   readonly resolvConf: ResolvConfFacts;
+  readonly capacity: CapacityFacts;
 }
 
 export interface DoctorSettings {
@@ -212,4 +222,12 @@ export interface StartupRules {
   readonly nodeName: (hostname: string) => string;
   /** Each problem of --node-ip on a machine with these addresses. Throws if the flag is malformed. */
   readonly nodeIpProblems: (addresses: readonly string[]) => readonly string[];
+  /** Why this machine cannot hold what is reserved; undefined if it can. */
+  readonly reservationFault: (
+    machine: CapacityFacts & { readonly storageBytes: bigint | undefined },
+  ) => string | undefined;
+  /** Why clients of the kubelet cannot be authenticated or authorized, with or without an API server; undefined if they can. */
+  readonly admissionFault: (hasApi: boolean) => string | undefined;
+  /** Whether the kernel can keep the memory of a tmpfs out of swap. */
+  readonly canKeepOutOfSwap: (kernelRelease: string) => boolean;
 }

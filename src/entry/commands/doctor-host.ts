@@ -29,6 +29,7 @@ import { imageDirectory, probeSocket, readRuntimeState } from '../../edge/doctor
 import { NodePrograms } from '../../edge/host-programs/host-programs.ts';
 import { kernelHost } from '../../edge/machine/kernel-host.ts';
 import { readMachine } from '../../edge/machine/machine.ts';
+import { readMachineCapacity } from '../../edge/machine/machine-capacity.ts';
 import { nodeHost } from '../../edge/machine/node-host.ts';
 import { loadSyscalls } from '../../edge/syscalls/syscalls.ts';
 import { reportedCgroupDriver } from '../../startup/cgroup-driver.ts';
@@ -154,6 +155,11 @@ function machineFacts({
         productUuid: systemUUID,
       };
     },
+    // Without the size of the disk: reading that can block.
+    capacity: async () => ({
+      ...(await readMachineCapacity('/proc')),
+      onlineCpus: (await readMachine()).onlineCpus ?? '',
+    }),
     resolvConf: (signal) => readNameServers(settings.resolvConf, signal),
     clientAuthority: (signal) =>
       readBundle(clientCAFile === '' ? undefined : { file: clientCAFile }, '', signal),

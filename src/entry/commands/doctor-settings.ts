@@ -6,6 +6,10 @@ import { neededPrograms } from '../../config/needed-programs.ts';
 import { kubeletFlags } from '../../config/table/kubelet-flags.ts';
 import { versionNumbers } from '../../config/version.ts';
 import type { DoctorSettings, KubeletProcess, ServedPort, StartupRules } from '../../doctor/facts.ts';
+import { reservationFault } from '../../resources/allocatable/node-allocatable.ts';
+import { NodeBudget } from '../../resources/allocatable/node-budget.ts';
+import { canKeepOutOfSwap, reservedCpusFault } from '../../resources/allocatable/node-checks.ts';
+import { admissionFault } from '../../server/auth/build-admission.ts';
 import { nodeIpProblem, parseNodeIps } from '../../startup/node-ips.ts';
 import { nodeName } from '../../startup/node-name.ts';
 import { kernelSettings, requiredControllers } from '../../startup/node-requirements.ts';
@@ -63,11 +67,20 @@ function servedPorts(config: RunOutcome['config']): readonly ServedPort[] {
   ];
 }
 
-export function startupRules({ flags }: RunOutcome): StartupRules {
+export function startupRules({ config, flags }: RunOutcome): StartupRules {
   const { cloudProvider, hostnameOverride, nodeIP } = flags;
   return {
     kernelSettings,
     requiredControllers,
+    admissionFault: (hasApi) => admissionFault(config, hasApi),
+    canKeepOutOfSwap,
+    reservationFault: (machine) => {
+      const budget = new NodeBudget(machine, config, flags);
+      return (
+        reservedCpusFault(config.reservedSystemCPUs, machine.onlineCpus) ??
+        reservationFault(budget.capacity(), budget.reservation())
+      );
+    },
     nodeName: (hostname) => nodeName(hostname, hostnameOverride),
     nodeIpProblems: (addresses) =>
       parseNodeIps(nodeIP, { cloudProvider })
