@@ -135,6 +135,15 @@ describe.skipIf(why !== undefined)(
       expect(node.read('/var/lib/kubelet/config.yaml')).toBe('{}');
     });
 
+    test('enables its unit in a minimal image, into which systemd is installed later', async () => {
+      await node.run('mv /usr/bin/systemctl /run');
+      await node.run(`dpkg -i ${first.file}`);
+      await node.run('mv /run/systemctl /usr/bin');
+      expect(await node.run(`readlink -f ${wants}; systemctl is-enabled kubelet`)).toBe(`${unit}\nenabled\n`);
+      await node.run('dpkg -P kubelet-ts');
+      expect(node.exists(wants)).toBe(false);
+    });
+
     test('replaces the package of the Go kubelet under kubeadm, and is replaced by it', async () => {
       const { kubelet, kubeadm } = await buildUpstreamDebs(dir);
       await node.run(`dpkg -i ${kubelet} ${kubeadm}`);
