@@ -102,11 +102,6 @@ describe('judgeAuthentication', () => {
     expect(judgeAuthentication(cluster('kubeconfig'), rules).status).toBe('ok');
     expect(judgeAuthentication(cluster('bootstrap'), rules).status).toBe('ok');
   });
-  test('no method at all → fail', () =>
-    expect(judgeAuthentication(cluster('kubeconfig'), { admissionFault: () => 'none' })).toMatchObject({
-      status: 'fail',
-      fix: expect.stringContaining('webhook.enabled: true') as string,
-    }));
   test('an unusable kubeconfig → warn', () =>
     expect(judgeAuthentication({ isKnown: false, why: 'no' }, rules).status).toBe('warn'));
 });

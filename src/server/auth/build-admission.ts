@@ -10,19 +10,18 @@ import type { AuthMetrics } from './auth-metrics.ts';
 import { TokenReviews } from './token-reviews.ts';
 
 interface AuthModes {
-  readonly authentication: {
-    readonly x509: { readonly clientCAFile: string };
-    readonly webhook: { readonly enabled: boolean };
-    readonly anonymous: { readonly enabled: boolean };
-  };
+  readonly authentication: { readonly webhook: { readonly enabled: boolean } };
   readonly authorization: { readonly mode: string };
 }
 
 interface AuthConfiguration extends AuthModes {
-  readonly authentication: AuthModes['authentication'] & {
-    readonly webhook: { readonly cacheTTL: { readonly ms: number } };
+  readonly authentication: {
+    readonly x509: { readonly clientCAFile: string };
+    readonly webhook: { readonly enabled: boolean; readonly cacheTTL: { readonly ms: number } };
+    readonly anonymous: { readonly enabled: boolean };
   };
-  readonly authorization: AuthModes['authorization'] & {
+  readonly authorization: {
+    readonly mode: string;
     readonly webhook: {
       readonly cacheAuthorizedTTL: { readonly ms: number };
       readonly cacheUnauthorizedTTL: { readonly ms: number };
@@ -44,14 +43,17 @@ interface BuildAuthDeps {
   readonly log: Logger;
 }
 
-/** Why the configuration is impossible, with or without an API server; undefined if it is not. */
-export function admissionFault(config: AuthModes, hasApi: boolean): string | undefined {
-  const { anonymous, webhook, x509 } = config.authentication;
-  if (!webhook.enabled && x509.clientCAFile === '' && !anonymous.enabled)
-    return 'no authentication method configured';
-  if (webhook.enabled && !hasApi) return 'no client provided, cannot use webhook authentication';
-  if (config.authorization.mode !== 'AlwaysAllow' && !hasApi)
-    return 'no client provided, cannot use webhook authorization';
+/**
+ * Why the configuration is impossible, with or without an API server; undefined if it is not. Without any method of
+ * authentication every request is answered with 401, as upstream.
+ */
+export function admissionFault(
+  { authentication, authorization }: AuthModes,
+  hasApi: boolean,
+): string | undefined {
+  if (hasApi) return undefined;
+  if (authentication.webhook.enabled) return 'no client provided, cannot use webhook authentication';
+  if (authorization.mode !== 'AlwaysAllow') return 'no client provided, cannot use webhook authorization';
   return undefined;
 }
 
