@@ -19,6 +19,16 @@ import { PackageNode } from './support/package-node.ts';
 
 const wants = '/etc/systemd/system/multi-user.target.wants/kubelet.service';
 const unit = '/usr/lib/systemd/system/kubelet.service';
+const dropIn = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
+/** That of the package kubeadm of pkgs.k8s.io, without its comments. */
+const kubeadmDropIn = `[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+`;
 const installed = 'install ok installed';
 
 const why = debUnavailableReason();
@@ -152,7 +162,8 @@ describe.skipIf(why !== undefined)(
       expect(await node.statusOf('kubelet')).toMatch(/config-files$/);
       for (const name of ['kubeadm', 'kubelet-ts']) expect(await node.statusOf(name)).toBe(installed);
       expect(await node.run('kubelet --version')).toContain(kubeletVersion);
-      expect(node.exists('/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf')).toBe(true);
+      expect(node.read(dropIn)).toBe(kubeadmDropIn);
+      expect(await node.run(`systemd-analyze verify --man=no ${unit}`)).toBe('');
       // The purge of what is left of the other package changes nothing.
       for (const command of ['true', 'dpkg -P kubelet']) {
         await node.run(command);
@@ -246,7 +257,7 @@ async function buildUpstreamDebs(
     name: 'kubeadm',
     version: '1.37.0-1.1',
     control: ['Depends: kubelet (>= 1.19.0)'],
-    files: { '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf': '[Service]\n' },
+    files: { [dropIn]: kubeadmDropIn },
   });
   return { kubelet, kubeadm };
 }
