@@ -9,7 +9,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import { mustRun, type Outcome, run } from './rig/process.ts';
 import { repositoryRoot } from './rig/repository.ts';
 import { type Rig, startRig } from './rig/rig.ts';
-import { slowness } from './rig/wait.ts';
+import { slowness, waitFor } from './rig/wait.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 
 const nodeName = 'node1';
@@ -257,7 +257,7 @@ describeOnRig('kubelet doctor', () => {
     expect(permitted.check('swap').status).not.toBe('fail');
   });
 
-  test('a runtime that accepts and never answers, and a disk that hangs, are findings after the deadline', async () => {
+  test('a runtime, a disk and a credential plugin that hang are findings after the deadline', async () => {
     const socket = join(rig.workspace.dir, 'silent.sock');
     const silent = createServer().listen(socket);
     onTestFinished(() => void silent.close());
@@ -268,9 +268,11 @@ describeOnRig('kubelet doctor', () => {
     const hang = `case "$*" in *${kubelet.rootDir}*) exec sleep 600;; esac; exec /usr/bin/stat "$@"`;
     writeFileSync(join(programs, 'stat'), `#!/bin/sh\n${hang}\n`);
     chmodSync(join(programs, 'stat'), 0o755);
-    const [runtime, disk] = await Promise.all([
+    const pidFile = join(rig.workspace.dir, 'plugin.pid');
+    const [runtime, disk, plugin] = await Promise.all([
       doctor({ config: { containerRuntimeEndpoint: `unix://${socket}` } }),
       doctor({ through: ['env', `PATH=${programs}:${process.env['PATH'] ?? ''}`] }),
+      doctor({ flags: [`--kubeconfig=${hangingPlugin(pidFile)}`] }),
     ]);
     expect(runtime.code).toBe(1);
     expect(runtime.check('runtime-socket').status).toBe('ok');
@@ -287,7 +289,33 @@ describeOnRig('kubelet doctor', () => {
       finding: expect.stringContaining('did not finish within 5000 ms') as string,
     });
     expect(disk.check('runtime-version').status).toBe('ok');
+    expect(plugin.check('api-server')).toMatchObject({
+      status: 'fail',
+      fix: expect.stringContaining('users[].user.exec') as string,
+    });
+    const pid = readFileSync(pidFile, 'utf8').trim();
+    await waitFor(() => !existsSync(`/proc/${pid}`), 'the plugin to end with the command');
   });
+
+  /** A kubeconfig whose credential plugin writes its PID and never ends. */
+  function hangingPlugin(pidFile: string): string {
+    const config = JSON.parse(readFileSync(cluster.kubeconfig, 'utf8')) as {
+      users: { readonly name: string }[];
+    };
+    const command = ['sh', '-c', 'echo $$ >"$0"; exec sleep 600', pidFile];
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: command[0],
+      args: command.slice(1),
+      interactiveMode: 'Never',
+    };
+    const path = join(rig.workspace.dir, 'plugin.kubeconfig');
+    writeFileSync(
+      path,
+      JSON.stringify({ ...config, users: config.users.map(({ name }) => ({ name, user: { exec } })) }),
+    );
+    return path;
+  }
 
   test('files that never end or never answer are findings, and the command exits', async () => {
     const pipe = join(rig.workspace.dir, 'pipe');

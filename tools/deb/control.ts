@@ -45,7 +45,7 @@ export function controlFile({ architecture, version, installedKiB }: ControlInpu
     Maintainer: maintainer,
     'Installed-Size': String(installedKiB),
     // What the binaries of Node.js and koffi are linked to, and the programs that mount volumes.
-    Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 5.2), mount',
+    Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 7), mount',
     // Those of the Go kubelet's package, which also keeps apt from removing what it had installed, and what pods use.
     Recommends: [
       'iptables (>= 1.8.4)',
