@@ -88,7 +88,7 @@ function packageFiles({ architecture, revision, root, sourceDateEpoch }: DebOpti
     ...generatedFiles(root, sourceDateEpoch),
     { path: `${documentation}/copyright`, source: { text: licenses(root) } },
     { path: `${documentation}/LICENSE.nodejs.gz`, source: { text: gzip(join(binaries.node, 'LICENSE')) } },
-    { path: `${documentation}/CHANGELOG.md.gz`, source: { text: gzip(join(root, 'CHANGELOG.md')) } },
+    { path: `${documentation}/changelog.gz`, source: { text: gzip(join(root, 'CHANGELOG.md')) } },
     {
       path: `${documentation}/changelog.Debian.gz`,
       source: { text: gzipSync(debianChangelog(packageVersion(revision), sourceDateEpoch), { level: 9 }) },

@@ -30,7 +30,7 @@ export function debianChangelog(version: string, sourceDateEpoch: number): strin
   return [
     `${packageName} (${version}) unstable; urgency=medium`,
     '',
-    '  * See CHANGELOG.md.gz for the changes of the project.',
+    '  * See changelog.gz for the changes of the project.',
     '',
     ` -- ${maintainer}  ${date}`,
     '',

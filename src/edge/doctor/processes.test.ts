@@ -87,7 +87,7 @@ test('findListeners does not take an unreadable table for one without listeners'
   expect(await findListeners([10250], proc)).toEqual([]);
 });
 
-test('findListeners reads the listeners only of a machine with a million connections', async () => {
+test('findListeners reads the listeners only of a machine with many connections', async () => {
   const proc = mkdtempSync(join(tmpdir(), 'proc-'));
   onTestFinished(() => rmSync(proc, { recursive: true }));
   mkdirSync(join(proc, 'net'));
