@@ -187,6 +187,21 @@ describe.skipIf(why !== undefined)(
       expect(await node.run(`ls ${wants} || true`)).not.toMatch(/^\//m);
     });
 
+    test('leaves a unit masked that the administrator masked, with and without systemctl', async () => {
+      const mask = '/etc/systemd/system/kubelet.service';
+      await node.run(`dpkg -P kubeadm kubelet-ts && ln -s /dev/null ${mask}`);
+      const systemctl = '/usr/bin/systemctl';
+      const install = `dpkg -i ${first.file}`;
+      for (const command of [install, `mv ${systemctl} /run; ${install}; mv /run/systemctl ${systemctl}`]) {
+        await node.run(command);
+        expect(await node.statusOf('kubelet-ts')).toBe(installed);
+        expect(await node.run(`readlink ${mask}`)).toBe('/dev/null\n');
+        expect(await node.run(`ls ${wants} || true`)).not.toMatch(/^\//m);
+        await node.run('dpkg -P kubelet-ts');
+      }
+      await node.run(`rm ${mask}`);
+    });
+
     describe('under a running pod', () => {
       let cluster: Cluster;
       let kubelet: Kubelet;
