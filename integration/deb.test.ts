@@ -19,6 +19,16 @@ import { PackageNode } from './support/package-node.ts';
 
 const wants = '/etc/systemd/system/multi-user.target.wants/kubelet.service';
 const unit = '/usr/lib/systemd/system/kubelet.service';
+const dropIn = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
+/** That of the package kubeadm of pkgs.k8s.io, without its comments. */
+const kubeadmDropIn = `[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+`;
 const installed = 'install ok installed';
 
 const why = debUnavailableReason();
@@ -135,6 +145,15 @@ describe.skipIf(why !== undefined)(
       expect(node.read('/var/lib/kubelet/config.yaml')).toBe('{}');
     });
 
+    test('enables its unit in a minimal image, into which systemd is installed later', async () => {
+      await node.run('mv /usr/bin/systemctl /run');
+      await node.run(`dpkg -i ${first.file}`);
+      await node.run('mv /run/systemctl /usr/bin');
+      expect(await node.run(`readlink -f ${wants}; systemctl is-enabled kubelet`)).toBe(`${unit}\nenabled\n`);
+      await node.run('dpkg -P kubelet-ts');
+      expect(node.exists(wants)).toBe(false);
+    });
+
     test('replaces the package of the Go kubelet under kubeadm, and is replaced by it', async () => {
       const { kubelet, kubeadm } = await buildUpstreamDebs(dir);
       await node.run(`dpkg -i ${kubelet} ${kubeadm}`);
@@ -143,7 +162,8 @@ describe.skipIf(why !== undefined)(
       expect(await node.statusOf('kubelet')).toMatch(/config-files$/);
       for (const name of ['kubeadm', 'kubelet-ts']) expect(await node.statusOf(name)).toBe(installed);
       expect(await node.run('kubelet --version')).toContain(kubeletVersion);
-      expect(node.exists('/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf')).toBe(true);
+      expect(node.read(dropIn)).toBe(kubeadmDropIn);
+      expect(await node.run(`systemd-analyze verify --man=no ${unit}`)).toBe('');
       // The purge of what is left of the other package changes nothing.
       for (const command of ['true', 'dpkg -P kubelet']) {
         await node.run(command);
@@ -165,6 +185,21 @@ describe.skipIf(why !== undefined)(
       expect(await node.run(`ls ${wants} || true`)).not.toMatch(/^\//m);
       await node.run(`dpkg -i ${next.file}`);
       expect(await node.run(`ls ${wants} || true`)).not.toMatch(/^\//m);
+    });
+
+    test('leaves a unit masked that the administrator masked, with and without systemctl', async () => {
+      const mask = '/etc/systemd/system/kubelet.service';
+      await node.run(`dpkg -P kubeadm kubelet-ts && ln -s /dev/null ${mask}`);
+      const systemctl = '/usr/bin/systemctl';
+      const install = `dpkg -i ${first.file}`;
+      for (const command of [install, `mv ${systemctl} /run; ${install}; mv /run/systemctl ${systemctl}`]) {
+        await node.run(command);
+        expect(await node.statusOf('kubelet-ts')).toBe(installed);
+        expect(await node.run(`readlink ${mask}`)).toBe('/dev/null\n');
+        expect(await node.run(`ls ${wants} || true`)).not.toMatch(/^\//m);
+        await node.run('dpkg -P kubelet-ts');
+      }
+      await node.run(`rm ${mask}`);
     });
 
     describe('under a running pod', () => {
@@ -237,7 +272,7 @@ async function buildUpstreamDebs(
     name: 'kubeadm',
     version: '1.37.0-1.1',
     control: ['Depends: kubelet (>= 1.19.0)'],
-    files: { '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf': '[Service]\n' },
+    files: { [dropIn]: kubeadmDropIn },
   });
   return { kubelet, kubeadm };
 }

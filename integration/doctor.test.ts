@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Outcome, run } from './rig/process.ts';
+import { mustRun, type Outcome, run } from './rig/process.ts';
 import { repositoryRoot } from './rig/repository.ts';
 import { type Rig, startRig } from './rig/rig.ts';
-import { slowness } from './rig/wait.ts';
+import { slowness, waitFor } from './rig/wait.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 
 const nodeName = 'node1';
@@ -45,6 +45,7 @@ const machineDependent: ReadonlySet<string> = new Set([
   'clock',
   'ip-forward',
   'machine-id',
+  'resolv-conf',
   'memory-limit',
   'overlay',
   'privileges',
@@ -142,7 +143,7 @@ describeOnRig('kubelet doctor', () => {
     expect(
       lines.slice(0, -2).filter((line) => !/^(ok {3}|warn |FAIL )[a-z-]+: \S|^ {2}fix: \S/.test(line)),
     ).toEqual([]);
-    expect(lines.at(-1)).toMatch(/^37 checks: \d+ ok, \d+ warnings, \d+ failed$/);
+    expect(lines.at(-1)).toMatch(/^40 checks: \d+ ok, \d+ warnings, \d+ failed$/);
     expect(code === 0).toBe(stdout.trimEnd().endsWith(' 0 failed'));
   });
 
@@ -162,14 +163,18 @@ describeOnRig('kubelet doctor', () => {
     });
   });
 
-  test('a wrong endpoint, a busy port and an expired certificate', async () => {
+  test('a wrong endpoint, a busy port, an impossible reservation and an expired certificate', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
     await once(other, 'listening');
     const address = other.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const { check, code } = await doctor({
-      config: { containerRuntimeEndpoint: 'unix:///nonexistent/r.sock', healthzPort: port },
+      config: {
+        containerRuntimeEndpoint: 'unix:///nonexistent/r.sock',
+        healthzPort: port,
+        systemReserved: { memory: '900Ti' },
+      },
       flags: [`--kubeconfig=${expiredKubeconfig()}`],
     });
     expect(code).toBe(1);
@@ -180,6 +185,10 @@ describeOnRig('kubelet doctor', () => {
       fix: 'start the runtime, such as systemctl start containerd, or set containerRuntimeEndpoint',
     });
     expect(check('runtime-version').status).toBe('fail');
+    expect(check('reservations')).toMatchObject({
+      status: 'fail',
+      finding: expect.stringContaining('Expected capacity >= reservation') as string,
+    });
     expect(check('port-healthz')).toMatchObject({
       status: 'fail',
       finding: expect.stringMatching(
@@ -248,18 +257,22 @@ describeOnRig('kubelet doctor', () => {
     expect(permitted.check('swap').status).not.toBe('fail');
   });
 
-  test('a runtime that accepts and never answers, and a disk that hangs, are findings after the deadline', async () => {
+  test('a runtime, a disk and a credential plugin that hang are findings after the deadline', async () => {
     const socket = join(rig.workspace.dir, 'silent.sock');
     const silent = createServer().listen(socket);
     onTestFinished(() => void silent.close());
     await once(silent, 'listening');
     const programs = join(rig.workspace.dir, 'hanging-programs');
     mkdirSync(programs);
-    writeFileSync(join(programs, 'stat'), '#!/bin/sh\nexec sleep 600\n');
+    // Only the disk of the root directory hangs.
+    const hang = `case "$*" in *${kubelet.rootDir}*) exec sleep 600;; esac; exec /usr/bin/stat "$@"`;
+    writeFileSync(join(programs, 'stat'), `#!/bin/sh\n${hang}\n`);
     chmodSync(join(programs, 'stat'), 0o755);
-    const [runtime, disk] = await Promise.all([
+    const pidFile = join(rig.workspace.dir, 'plugin.pid');
+    const [runtime, disk, plugin] = await Promise.all([
       doctor({ config: { containerRuntimeEndpoint: `unix://${socket}` } }),
       doctor({ through: ['env', `PATH=${programs}:${process.env['PATH'] ?? ''}`] }),
+      doctor({ flags: [`--kubeconfig=${hangingPlugin(pidFile)}`] }),
     ]);
     expect(runtime.code).toBe(1);
     expect(runtime.check('runtime-socket').status).toBe('ok');
@@ -276,6 +289,49 @@ describeOnRig('kubelet doctor', () => {
       finding: expect.stringContaining('did not finish within 5000 ms') as string,
     });
     expect(disk.check('runtime-version').status).toBe('ok');
+    expect(plugin.check('api-server')).toMatchObject({
+      status: 'fail',
+      fix: expect.stringContaining('users[].user.exec') as string,
+    });
+    const pid = readFileSync(pidFile, 'utf8').trim();
+    await waitFor(() => !existsSync(`/proc/${pid}`), 'the plugin to end with the command');
+  });
+
+  /** A kubeconfig whose credential plugin writes its PID and never ends. */
+  function hangingPlugin(pidFile: string): string {
+    const config = JSON.parse(readFileSync(cluster.kubeconfig, 'utf8')) as {
+      users: { readonly name: string }[];
+    };
+    const command = ['sh', '-c', 'echo $$ >"$0"; exec sleep 600', pidFile];
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: command[0],
+      args: command.slice(1),
+      interactiveMode: 'Never',
+    };
+    const path = join(rig.workspace.dir, 'plugin.kubeconfig');
+    writeFileSync(
+      path,
+      JSON.stringify({ ...config, users: config.users.map(({ name }) => ({ name, user: { exec } })) }),
+    );
+    return path;
+  }
+
+  test('files that never end or never answer are findings, and the command exits', async () => {
+    const pipe = join(rig.workspace.dir, 'pipe');
+    await mustRun('mkfifo', [pipe]);
+    const [config, kubeconfig] = await Promise.all([
+      run(command, ['doctor', `--config=${pipe}`], timeoutMs),
+      doctor({ flags: [`--kubeconfig=${pipe}`], config: { tlsCertFile: pipe, tlsPrivateKeyFile: pipe } }),
+    ]);
+    expect(config.code).toBe(1);
+    expect(config.stdout).toContain(`${pipe} is a fifo, not a file`);
+    expect(kubeconfig.check('kubeconfig')).toMatchObject({
+      status: 'fail',
+      finding: `${pipe} is a fifo, not a file`,
+    });
+    expect(kubeconfig.check('serving-certificate').status).toBe('fail');
+    expect(kubeconfig.check('runtime-ready').status).toBe('ok');
   });
 
   test('wrong settings are findings, wrong arguments are usage', async () => {

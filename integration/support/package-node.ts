@@ -6,7 +6,7 @@ import type { RigWorkspace } from '../rig/workspace.ts';
 import { PrivateNode } from './private-node.ts';
 
 /** What the package depends on, and the package whose programs its maintainer scripts call. */
-const installed = ['libc6', 'libgcc-s1', 'libstdc++6', 'mount', 'util-linux', 'init-system-helpers'];
+const installed = ['libc6', 'libgcc-s1', 'libstdc++6', 'mount', 'init-system-helpers'];
 
 const kubeletFiles = [
   '/usr/bin/kubelet',

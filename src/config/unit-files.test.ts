@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { loadCommandLine, type Outcome } from './command-line/load-command-line.ts';
 import { memoryFiles } from './fixtures/memory-files.ts';
 import { eks, k3s, kubeadm, type UnitFile } from './fixtures/unit-files.ts';
+import { upstreamVersion } from './version.ts';
 
 async function start({ argv, files }: UnitFile): Promise<Extract<Outcome, { kind: 'run' }>> {
   const outcome = await loadCommandLine({
@@ -45,6 +46,15 @@ test('kubeadm: zeros in the file mean the defaults, and flags override the file'
     '--container-runtime-endpoint',
     '--pod-infra-container-image',
   ]);
+});
+
+test('kubeadm: its checks understand --version', async () => {
+  // GetKubeletVersion in cmd/kubeadm/app/preflight.
+  const pattern =
+    /^\s*Kubernetes v((0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*))([-0-9a-zA-Z_.+]*)?\s*$/;
+  const outcome = await loadCommandLine({ argv: ['--version'], files: memoryFiles({}) });
+  if (outcome.kind !== 'print') throw new Error(outcome.kind);
+  expect(pattern.exec(outcome.text)?.[1]).toBe(upstreamVersion.slice(1));
 });
 
 test('k3s: drop-ins work without a file, and removed flags warn once and are ignored', async () => {

@@ -51,6 +51,15 @@ const cases = [
   ],
   ['anything else', failed('broken'), 'fail', 'broken', 'curl -k https://api:6443/version'],
 ] as const;
+test('a credential plugin may be what hangs', () => {
+  const version = { major: 1, minor: 37 };
+  const withPlugin = { isKnown: true, value: { ...cluster, credentials: 'plugin' } } as const;
+  const late = failed('the check did not finish within 5000 ms');
+  expect(judgeApiServer(withPlugin, late, { version }).fix).toContain('users[].user.exec');
+  const refused = failed('connect ECONNREFUSED 10.0.0.1:6443');
+  expect(judgeApiServer(withPlugin, refused, { version }).fix).toContain('start the API server');
+});
+
 for (const [name, api, status, words, fix] of cases)
   test(`${name} → ${status}`, () => {
     const finding = judgeApiServer({ isKnown: true, value: cluster }, api, {

@@ -11,9 +11,9 @@ export function judgeApiServer(
   { version }: Pick<DoctorSettings, 'version'>,
 ): Finding {
   if (!cluster.isKnown) return warn('not called: the kubeconfig cannot be used', 'see kubeconfig');
-  const { server, source } = cluster.value;
+  const { credentials, server, source } = cluster.value;
   if (source === 'standalone') return ok('none: standalone mode');
-  if (!api.isKnown) return fail(`${server}: ${api.why}`, fixOf(api.why, server));
+  if (!api.isKnown) return fail(`${server}: ${api.why}`, fixOf(api.why, server, credentials === 'plugin'));
   const { status, version: text } = api.value;
   if (status === 401)
     return fail(
@@ -65,7 +65,10 @@ const fixes: readonly (readonly [words: RegExp, fix: string])[] = [
   ],
 ];
 
-function fixOf(why: string, server: string): string {
+function fixOf(why: string, server: string, hasPlugin: boolean): string {
+  // A plugin that hangs looks like a server that does.
+  if (hasPlugin && /exec plugin|did not finish/.test(why))
+    return `run the command of users[].user.exec in the kubeconfig, which has to print credentials; then curl -k ${server.replace(/\/$/, '')}/version`;
   const fix = fixes.find(([words]) => words.test(why))?.[1];
   return (fix ?? 'check the kubeconfig and the network: curl -k SERVER/version').replace(
     'SERVER',

@@ -41,7 +41,8 @@ describe('judgeClientCertificate', () => {
     ['invalid', invalid, true, 'fail', 'its key is of another one'],
     ['empty', found(), true, 'fail', 'has no certificate'],
     ['valid', found(certificate(-1, 200)), false, 'ok', 'valid for 200 days, until 2027-01-01'],
-    ['ends soon, rotated', found(certificate(-300, 5)), true, 'ok', 'valid for 5 days'],
+    ['ends soon, rotated', found(certificate(-30, 5)), true, 'ok', 'valid for 5 days'],
+    ['ends soon, rotation overdue', found(certificate(-300, 5)), true, 'warn', 'should have renewed it'],
     ['ends soon, not rotated', found(certificate(-300, 5)), false, 'warn', 'valid for 5 days'],
     ['expired', found(certificate(-300, -3)), true, 'fail', 'has expired on 2026-06-12, 3 days ago'],
     ['not valid yet', found(certificate(2, 300)), true, 'fail', 'valid only from 2026-06-17'],
@@ -56,10 +57,17 @@ describe('judgeClientCertificate', () => {
   ] as const satisfies readonly (readonly [string, CertificateFile, boolean, string, string])[];
   for (const [name, file, rotateCertificates, status, words] of cases)
     test(`${name} → ${status}`, () => {
-      const finding = judgeClientCertificate(file, now, 'n1', { rotateCertificates });
+      const context = { rotateCertificates, nodeName: 'n1', isBootstrap: false };
+      const finding = judgeClientCertificate(file, now, context);
       expect(finding.status).toBe(status);
       expect(finding.finding).toContain(words);
     });
+});
+
+test('a certificate of the bootstrap kubeconfig is not that of a node', () => {
+  const file = found(certificate(-1, 200, { commonName: 'system:bootstrap:abc' }));
+  const context = { rotateCertificates: true, nodeName: 'n1', isBootstrap: true };
+  expect(judgeClientCertificate(file, now, context).status).toBe('ok');
 });
 
 describe('judgeAuthority', () => {
@@ -98,6 +106,13 @@ describe('judgeServing', () => {
     ['set and expired', 'set', found(certificate(-9, -1)), 'fail', 'has expired'],
     ['set and nearly expired', 'set', found(certificate(-9, 1)), 'warn', 'valid for'],
     ['requested and nearly expired: rotated', 'requested', found(certificate(-9, 1)), 'ok', 'valid for'],
+    [
+      'requested and not approved',
+      'requested',
+      found(certificate(-300, 5)),
+      'warn',
+      'should have renewed it',
+    ],
   ] as const satisfies readonly (readonly [
     string,
     'set' | 'requested' | 'self-signed',
@@ -134,6 +149,17 @@ describe('judgeKubeconfig', () => {
       expect(finding.status).toBe(status);
       expect(finding.finding).toContain(words);
     });
+  test('a file that only root can read → warn', () => {
+    const why = "EACCES: permission denied, open '/etc/kubelet.conf'";
+    const key: CertificateFile = { ...invalid, problem: why };
+    const context = { rotateCertificates: true, nodeName: 'n1', isBootstrap: false };
+    for (const finding of [
+      judgeKubeconfig({ isKnown: false, why }),
+      judgeClientCertificate(key, now, context),
+      judgeServing({ kind: 'set', file: key }, now),
+    ])
+      expect(finding).toMatchObject({ status: 'warn', fix: 'run as root' });
+  });
   test('a kubeconfig that cannot be read → fail', () =>
     expect(judgeKubeconfig({ isKnown: false, why: 'cannot read it' })).toMatchObject({
       status: 'fail',

@@ -4,10 +4,14 @@ import type { CertificateFile, ClusterFacts, DoctorSettings, ServingFacts } from
 import { type Fact, type Finding, fail, ok, warn } from './finding.ts';
 import { dateText, daysBetween, spanText } from './units.ts';
 
+/** Of the lifetime. The kubelet renews a certificate when between 30 % and 10 % of it are left. */
+const overdueFraction = 0.08;
+
 /** A certificate that nothing renews is worth a warning this long before its end. */
 const warnDays = 14;
 
 export function judgeKubeconfig(cluster: Fact<ClusterFacts>): Finding {
+  if (!cluster.isKnown && isForbidden(cluster.why)) return warn(cluster.why, 'run as root');
   if (!cluster.isKnown)
     return fail(cluster.why, 'correct --kubeconfig, or join the cluster again with --bootstrap-kubeconfig');
   const { credentials, isInsecure, path, server, source } = cluster.value;
@@ -22,11 +26,21 @@ export function judgeKubeconfig(cluster: Fact<ClusterFacts>): Finding {
   return ok(source === 'kubeconfig' ? `${path} for ${server}` : `the kubelet joins ${server} with ${path}`);
 }
 
+/** The kubelet runs as root and can read it. */
+function isForbidden(why: string): boolean {
+  return /\b(EACCES|EPERM)\b/.test(why);
+}
+
+interface ClientContext extends Pick<DoctorSettings, 'rotateCertificates'> {
+  readonly nodeName: string;
+  /** Whether it only serves to request the certificate of the node. */
+  readonly isBootstrap: boolean;
+}
+
 export function judgeClientCertificate(
   file: CertificateFile,
   nowMs: number,
-  nodeName: string,
-  { rotateCertificates }: Pick<DoctorSettings, 'rotateCertificates'>,
+  { isBootstrap, nodeName, rotateCertificates }: ClientContext,
 ): Finding {
   const again = 'join the cluster again: --bootstrap-kubeconfig with a new token';
   if (file.state !== 'found') return judgeFile(file, 'no client certificate', again);
@@ -34,10 +48,10 @@ export function judgeClientCertificate(
   if (leaf === undefined) return fail(`${file.where} has no certificate`, again);
   const validity = judgeValidity(leaf, nowMs, file.where, {
     expired: again,
-    isRenewed: rotateCertificates,
+    isRenewed: rotateCertificates && !isBootstrap,
     soon: 'set rotateCertificates: true, or replace the certificate',
   });
-  if (validity.status !== 'ok') return validity;
+  if (validity.status !== 'ok' || isBootstrap) return validity;
   const { commonName, organizations } = leaf;
   const user = `system:node:${nodeName}`;
   if (commonName !== user || !organizations.includes('system:nodes'))
@@ -74,8 +88,12 @@ export function judgeServing({ file, kind }: ServingFacts, nowMs: number): Findi
         ? 'none yet: the kubelet requests it from the API server, where it has to be approved'
         : 'none yet: the kubelet creates a self-signed one',
     );
-  const fix =
-    kind === 'set' ? 'correct tlsCertFile and tlsPrivateKeyFile' : 'remove the file; the kubelet replaces it';
+  const fixes = {
+    set: 'correct tlsCertFile and tlsPrivateKeyFile',
+    requested: 'approve the request of the kubelet: kubectl get csr, kubectl certificate approve NAME',
+    'self-signed': 'remove the file and restart the kubelet, which then creates another one',
+  };
+  const fix = fixes[kind];
   if (file.state !== 'found') return judgeFile(file, 'none', fix);
   const [leaf] = file.certificates;
   if (leaf === undefined) return fail(`${file.where} has no certificate`, fix);
@@ -88,6 +106,7 @@ export function judgeServing({ file, kind }: ServingFacts, nowMs: number): Findi
 
 function judgeFile(file: Exclude<CertificateFile, { state: 'found' }>, none: string, fix: string): Finding {
   if (file.state === 'none') return ok(none);
+  if (isForbidden(file.problem)) return warn(`${file.where}: ${file.problem}`, 'run as root');
   return fail(`${file.where}: ${file.problem}`, fix);
 }
 
@@ -115,5 +134,12 @@ function judgeValidity(
       fixes.expired,
     );
   const left = `${where} is valid for ${spanText(notAfterMs - nowMs)}, until ${dateText(notAfterMs)}`;
-  return fixes.isRenewed || daysBetween(nowMs, notAfterMs) >= warnDays ? ok(left) : warn(left, fixes.soon);
+  if (fixes.isRenewed)
+    return (notAfterMs - nowMs) / (notAfterMs - notBeforeMs) > overdueFraction
+      ? ok(left)
+      : warn(
+          `${left}, and the kubelet should have renewed it by now`,
+          'approve its request (kubectl get csr), and read the log of the kubelet',
+        );
+  return daysBetween(nowMs, notAfterMs) >= warnDays ? ok(left) : warn(left, fixes.soon);
 }

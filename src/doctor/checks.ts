@@ -19,6 +19,8 @@ import { judgeBridge, judgeForwarding, judgeKernelSettings, judgeOverlay } from 
 import { judgeKubelets } from './kubelets.ts';
 import { judgePort } from './ports.ts';
 import { judgePrivileges, judgePrograms } from './privileges.ts';
+import { judgeReservations } from './reservations.ts';
+import { judgeResolvConf } from './resolv-conf.ts';
 import {
   judgeAnswering,
   judgeNetwork,
@@ -27,7 +29,7 @@ import {
   judgeSocket,
   judgeVersion,
 } from './runtime.ts';
-import { judgeEffects, judgeSettings } from './settings.ts';
+import { judgeAuthentication, judgeEffects, judgeSettings } from './settings.ts';
 import { judgeSwap } from './swap.ts';
 
 export type Facts = { readonly [K in keyof HostFacts]: Fact<HostFacts[K]> };
@@ -55,6 +57,7 @@ function check<K extends keyof HostFacts>(
 export const checks: readonly Check[] = [
   check('settings', [], (_, { settings }) => judgeSettings(settings)),
   check('settings-effect', [], (_, { settings }) => judgeEffects(settings)),
+  check('authentication', ['cluster'], ({ cluster }, { rules }) => judgeAuthentication(cluster, rules)),
   check('privileges', ['privileges'], ({ privileges }) =>
     judgeKnown(privileges, 'the user', judgePrivileges),
   ),
@@ -83,8 +86,11 @@ export const checks: readonly Check[] = [
   check('memory-limit', ['cgroups'], ({ cgroups }) =>
     judgeKnown(cgroups, 'the memory limit', judgeMemoryLimit),
   ),
-  check('swap', ['swap'], ({ swap }, { settings }) =>
-    judgeKnown(swap, 'swap', (value) => judgeSwap(value, settings)),
+  check('reservations', ['capacity', 'rootDisk'], ({ capacity, rootDisk }, { rules }) =>
+    judgeKnown(capacity, 'the capacity', (value) => judgeReservations(value, rootDisk, rules)),
+  ),
+  check('swap', ['swap'], ({ swap }, { rules, settings }) =>
+    judgeKnown(swap, 'swap', (value) => judgeSwap(value, settings, rules)),
   ),
   check('kernel-settings', ['kernel'], ({ kernel }, { rules, settings }) =>
     judgeKnown(kernel, 'the kernel settings', (value) =>
@@ -92,12 +98,17 @@ export const checks: readonly Check[] = [
     ),
   ),
   check('ip-forward', ['kernel'], ({ kernel }) => judgeKnown(kernel, 'ip_forward', judgeForwarding)),
+  check('resolv-conf', ['resolvConf'], ({ resolvConf }, { settings }) =>
+    judgeResolvConf(resolvConf, settings),
+  ),
   check('bridge-netfilter', ['kernel'], ({ kernel }) => judgeKnown(kernel, 'br_netfilter', judgeBridge)),
   check('overlay', ['kernel'], ({ kernel }) => judgeKnown(kernel, 'overlay', judgeOverlay)),
   check('runtime-socket', ['runtimeSocket'], ({ runtimeSocket }, { settings }) =>
     judgeSocket(runtimeSocket, settings),
   ),
-  check('runtime-version', ['runtimeVersion'], ({ runtimeVersion }) => judgeVersion(runtimeVersion)),
+  check('runtime-version', ['runtimeVersion', 'runtimeSocket'], ({ runtimeSocket, runtimeVersion }) =>
+    judgeVersion(runtimeVersion, runtimeSocket),
+  ),
   check('runtime-ready', ['runtimeStatus', 'runtimeVersion'], ({ runtimeStatus, runtimeVersion }) =>
     judgeAnswering(runtimeVersion, () => judgeReady(runtimeStatus)),
   ),
@@ -119,7 +130,7 @@ export const checks: readonly Check[] = [
   portCheck('port-read-only', 'readOnlyPort'),
   portCheck('port-healthz', 'healthzPort'),
   check('other-kubelet', ['kubelets'], ({ kubelets }, { settings }) =>
-    judgeKnown(kubelets, 'other kubelets', (value) => judgeKubelets(value, settings.rootDir)),
+    judgeKnown(kubelets, 'other kubelets', (value) => judgeKubelets(value, settings)),
   ),
   check('disk-root', ['rootDisk'], ({ rootDisk }, { settings }) =>
     judgeDisk(rootDisk, settings.rootDir, 'nodefs', settings),
@@ -146,10 +157,16 @@ export const checks: readonly Check[] = [
   check('kubeconfig', ['cluster'], ({ cluster }) => judgeKubeconfig(cluster)),
   check(
     'client-certificate',
-    ['clientCertificate', 'clock', 'identity'],
-    ({ clientCertificate, clock, identity }, { rules, settings }) =>
+    ['clientCertificate', 'clock', 'cluster', 'identity'],
+    ({ clientCertificate, clock, cluster, identity }, { rules, settings }) =>
       judgeKnown(clientCertificate, 'the client certificate', (file) =>
-        atTime(clock, (nowMs) => judgeClientCertificate(file, nowMs, nodeNameOf(identity, rules), settings)),
+        atTime(clock, (nowMs) =>
+          judgeClientCertificate(file, nowMs, {
+            ...settings,
+            nodeName: nodeNameOf(identity, rules),
+            isBootstrap: cluster.isKnown && cluster.value.source === 'bootstrap',
+          }),
+        ),
       ),
   ),
   check('server-ca', ['serverAuthority', 'clock'], ({ clock, serverAuthority }) =>

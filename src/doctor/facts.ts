@@ -49,6 +49,8 @@ export interface Listener {
 export interface KubeletProcess {
   readonly pid: number;
   readonly rootDir: string;
+  /** The flags that name its files: --config, --config-dir, --kubeconfig, --bootstrap-kubeconfig. */
+  readonly files: readonly string[];
 }
 
 export interface ClusterFacts {
@@ -128,6 +130,20 @@ export interface IdentityFacts {
   readonly productUuid: string;
 }
 
+export interface ResolvConfFacts {
+  readonly isMissing: boolean;
+  readonly servers: readonly string[];
+}
+
+export interface CapacityFacts {
+  readonly cpus: number;
+  readonly memoryBytes: bigint;
+  readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
+  readonly maxProcesses: bigint | undefined;
+  /** As the kernel lists them: `0-3,7`; empty if unknown. */
+  readonly onlineCpus: string;
+}
+
 export interface HostFacts {
   readonly cgroups: CgroupFacts;
   readonly swap: SwapFacts;
@@ -156,10 +172,14 @@ export interface HostFacts {
   /** The programs of `DoctorSettings.programs` that the machine has. */
   readonly programs: readonly string[];
   readonly identity: IdentityFacts;
+  readonly resolvConf: ResolvConfFacts;
+  readonly capacity: CapacityFacts;
 }
 
 export interface DoctorSettings {
   readonly rootDir: string;
+  /** Whether no flag names a file, so that the defaults are judged. */
+  readonly isDefault: boolean;
   readonly podLogsDir: string;
   readonly runtimeEndpoint: string;
   readonly cgroupDriver: string;
@@ -176,6 +196,7 @@ export interface DoctorSettings {
   /** What is wrong with the settings on this machine. */
   readonly settingProblems: readonly string[];
   readonly nodeIp: string;
+  readonly resolvConf: string;
   readonly version: { readonly major: number; readonly minor: number };
 }
 
@@ -201,4 +222,12 @@ export interface StartupRules {
   readonly nodeName: (hostname: string) => string;
   /** Each problem of --node-ip on a machine with these addresses. Throws if the flag is malformed. */
   readonly nodeIpProblems: (addresses: readonly string[]) => readonly string[];
+  /** Why this machine cannot hold what is reserved; undefined if it can. */
+  readonly reservationFault: (
+    machine: CapacityFacts & { readonly storageBytes: bigint | undefined },
+  ) => string | undefined;
+  /** Why clients of the kubelet cannot be authenticated or authorized, with or without an API server; undefined if they can. */
+  readonly admissionFault: (hasApi: boolean) => string | undefined;
+  /** Whether the kernel can keep the memory of a tmpfs out of swap. */
+  readonly canKeepOutOfSwap: (kernelRelease: string) => boolean;
 }

@@ -13,6 +13,7 @@ describe('judgeKernelSettings', () => {
     ['wrong: the kubelet sets it', wrong, true, false, 'ok', 'sets them when it starts'],
     ['wrong and protected', wrong, true, true, 'fail', 'vm.overcommit_memory is 0, wanted 1'],
     ['wrong and not writable', wrong, false, false, 'warn', 'cannot set them'],
+    ['missing', {}, true, false, 'warn', 'kernel.panic is missing'],
     ['missing and protected', {}, true, true, 'fail', 'kernel.panic is missing, wanted 10'],
   ] as const;
   for (const [name, sysctls, canWrite, protectKernelDefaults, status, words] of cases)

@@ -19,7 +19,8 @@ export function judgeKernelSettings(
       `${list.join('; ')}; with protectKernelDefaults the kubelet does not start`,
       `${fix}, or set protectKernelDefaults: false`,
     );
-  if (canWrite) return ok('the kubelet sets them when it starts');
+  const isMissing = wrong.some(([name]) => sysctls[name] === undefined);
+  if (canWrite && !isMissing) return ok('the kubelet sets them when it starts');
   return warn(`${list.join('; ')}, and the kubelet cannot set them`, fix);
 }
 

@@ -1,9 +1,10 @@
 // The judges of privileges, programs, identity and settings.
 import { describe, expect, test } from 'vitest';
 import { KubeletError } from '../base/errors.ts';
+import type { ClusterFacts } from './facts.ts';
 import { judgeMachineId, judgeNodeIp, judgeNodeName } from './identity.ts';
 import { judgePrivileges, judgePrograms } from './privileges.ts';
-import { judgeEffects, judgeSettings } from './settings.ts';
+import { judgeAuthentication, judgeEffects, judgeSettings } from './settings.ts';
 
 const identity = {
   hostname: 'n1',
@@ -84,6 +85,25 @@ describe('judgeMachineId', () => {
   for (const [over, status] of cases)
     test(`${JSON.stringify(over)} → ${status}`, () =>
       expect(judgeMachineId({ ...identity, ...over }).status).toBe(status));
+});
+
+describe('judgeAuthentication', () => {
+  const fault = 'no client provided, cannot use webhook authentication';
+  const rules = { admissionFault: (hasApi: boolean) => (hasApi ? undefined : fault) };
+  const cluster = (source: ClusterFacts['source']) =>
+    ({ isKnown: true, value: { source } as ClusterFacts }) as const;
+  test('webhooks without an API server → fail', () =>
+    expect(judgeAuthentication(cluster('standalone'), rules)).toMatchObject({
+      status: 'fail',
+      finding: `${fault}; the kubelet does not start`,
+      fix: expect.stringContaining('authorization.mode: AlwaysAllow') as string,
+    }));
+  test('with one → ok', () => {
+    expect(judgeAuthentication(cluster('kubeconfig'), rules).status).toBe('ok');
+    expect(judgeAuthentication(cluster('bootstrap'), rules).status).toBe('ok');
+  });
+  test('an unusable kubeconfig → warn', () =>
+    expect(judgeAuthentication({ isKnown: false, why: 'no' }, rules).status).toBe('warn'));
 });
 
 test('judgeSettings and judgeEffects', () => {

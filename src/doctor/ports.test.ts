@@ -5,7 +5,7 @@ import { judgePort } from './ports.ts';
 
 const served: ServedPort = { setting: 'port', port: 10250, address: '0.0.0.0' };
 const listener: Listener = { port: 10250, address: '::', pid: 7, program: 'nginx' };
-const kubelet: KubeletProcess = { pid: 7, rootDir: '/var/lib/kubelet' };
+const kubelet: KubeletProcess = { pid: 7, rootDir: '/var/lib/kubelet', files: [] };
 
 describe('judgePort', () => {
   const cases: readonly (readonly [
@@ -57,13 +57,20 @@ describe('judgePort', () => {
 });
 
 describe('judgeKubelets', () => {
+  const configured = { ...kubelet, files: ['--config=/k.yaml', '--kubeconfig=/k.conf'] };
   const cases = [
-    [[], 'ok'],
-    [[kubelet], 'ok'],
-    [[{ ...kubelet, rootDir: '/srv/k' }], 'ok'],
-    [[kubelet, { ...kubelet, pid: 8 }], 'fail'],
+    ['none', [], true, 'ok'],
+    ['one', [kubelet], true, 'ok'],
+    ['one with files, and files are checked', [configured], false, 'ok'],
+    ['one with files, and the defaults are checked', [configured], true, 'warn'],
+    ['one with another root directory', [{ ...configured, rootDir: '/srv/k' }], true, 'ok'],
+    ['two', [kubelet, { ...kubelet, pid: 8 }], true, 'fail'],
   ] as const;
-  for (const [kubelets, status] of cases)
-    test(`${kubelets.length} kubelets → ${status}`, () =>
-      expect(judgeKubelets(kubelets, '/var/lib/kubelet').status).toBe(status));
+  for (const [name, kubelets, isDefault, status] of cases)
+    test(`${name} → ${status}`, () =>
+      expect(judgeKubelets(kubelets, { isDefault, rootDir: '/var/lib/kubelet' }).status).toBe(status));
+  test('the fix has the flags of the running kubelet', () =>
+    expect(judgeKubelets([configured], { isDefault: true, rootDir: '/var/lib/kubelet' }).fix).toBe(
+      'kubelet doctor --config=/k.yaml --kubeconfig=/k.conf',
+    ));
 });

@@ -36,11 +36,16 @@ describe('judgeSocket', () => {
 });
 
 test('judgeVersion', () => {
-  expect(judgeVersion(known({ name: 'containerd', version: '2.1.4' }))).toEqual({
+  const open = known({ state: 'open' } as const);
+  expect(judgeVersion(known({ name: 'containerd', version: '2.1.4' }), open)).toEqual({
     status: 'ok',
     finding: 'containerd 2.1.4',
   });
-  expect(judgeVersion(late)).toMatchObject({
+  expect(judgeVersion(late, known({ state: 'forbidden' }))).toMatchObject({
+    status: 'warn',
+    fix: 'run as root',
+  });
+  expect(judgeVersion(late, open)).toMatchObject({
     status: 'fail',
     finding: 'the runtime does not answer: the check did not finish within 5000 ms',
   });

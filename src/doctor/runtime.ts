@@ -22,8 +22,10 @@ export function judgeSocket(socket: Fact<SocketFacts>, { runtimeEndpoint }: Endp
   return findings[socket.value.state];
 }
 
-export function judgeVersion(version: Fact<HostFacts['runtimeVersion']>): Finding {
+export function judgeVersion(version: Fact<HostFacts['runtimeVersion']>, socket: Fact<SocketFacts>): Finding {
   if (version.isKnown) return ok(`${version.value.name} ${version.value.version}`);
+  if (socket.isKnown && socket.value.state === 'forbidden')
+    return warn('not known: the socket may not be opened by this user', 'run as root');
   return fail(
     `the runtime does not answer: ${version.why}`,
     'read its log, such as journalctl -u containerd; if CRI is disabled in its configuration (disabled_plugins), enable it; restart it',

@@ -1,11 +1,27 @@
 // Judges the settings themselves: problems on this machine, and those without effect. Pure.
-import type { DoctorSettings } from './facts.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import type { ClusterFacts, DoctorSettings, StartupRules } from './facts.ts';
+import { type Fact, type Finding, fail, judgeKnown, ok, warn } from './finding.ts';
 
 export function judgeSettings({ settingProblems }: Pick<DoctorSettings, 'settingProblems'>): Finding {
   return settingProblems.length === 0
     ? ok('valid')
     : fail(settingProblems.join('; '), 'correct the setting; docs/configuration.md describes each');
+}
+
+/** A configuration file turns the webhooks on, which ask the API server. */
+export function judgeAuthentication(
+  cluster: Fact<ClusterFacts>,
+  { admissionFault }: Pick<StartupRules, 'admissionFault'>,
+): Finding {
+  return judgeKnown(cluster, 'whether there is an API server', ({ source }) => {
+    const fault = admissionFault(source !== 'standalone');
+    return fault === undefined
+      ? ok('possible as configured')
+      : fail(
+          `${fault}; the kubelet does not start`,
+          'set --kubeconfig; in standalone mode set authentication.webhook.enabled: false and authorization.mode: AlwaysAllow',
+        );
+  });
 }
 
 const mostListed = 8;

@@ -1,13 +1,11 @@
 // Judges swap: whether the kubelet starts with it, and whether secrets can reach it. Pure.
-import type { DoctorSettings, SwapFacts } from './facts.ts';
+import type { DoctorSettings, StartupRules, SwapFacts } from './facts.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
-
-/** The first kernel whose tmpfs has the option noswap. */
-const noswapKernel = [6, 3] as const;
 
 export function judgeSwap(
   { devices, kernelRelease }: SwapFacts,
   { failSwapOn, swapBehavior }: Pick<DoctorSettings, 'failSwapOn' | 'swapBehavior'>,
+  { canKeepOutOfSwap }: Pick<StartupRules, 'canKeepOutOfSwap'>,
 ): Finding {
   if (devices.length === 0) {
     return swapBehavior === 'LimitedSwap'
@@ -23,14 +21,9 @@ export function judgeSwap(
       `${on}; the kubelet does not start with swap`,
       'turn it off: swapoff -a, and remove it from /etc/fstab; or set failSwapOn: false',
     );
-  if (hasNoswap(kernelRelease)) return ok(`${on}; pods use it as ${swapBehavior || 'NoSwap'} permits`);
+  if (canKeepOutOfSwap(kernelRelease)) return ok(`${on}; pods use it as ${swapBehavior || 'NoSwap'} permits`);
   return warn(
     `${on}; secrets in memory can be written to it, since the tmpfs of kernel ${kernelRelease} lacks the option noswap`,
-    'use kernel 6.3 or newer, encrypt the swap, or turn it off',
+    'use kernel 6.4 or newer, encrypt the swap, or turn it off',
   );
-}
-
-function hasNoswap(release: string): boolean {
-  const [major = 0, minor = 0] = release.split('.').map((each) => Number.parseInt(each, 10));
-  return major > noswapKernel[0] || (major === noswapKernel[0] && minor >= noswapKernel[1]);
 }

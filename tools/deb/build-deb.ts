@@ -18,7 +18,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type Architecture, controlFile, packageName, packageVersion } from './control.ts';
+import { type Architecture, controlFile, debianChangelog, packageName, packageVersion } from './control.ts';
 import { koffiBinaryPackage, nodePackage, type PackageLock, runtimeDependencies } from './dependencies.ts';
 import { copyrightFile, leadingComment } from './licenses.ts';
 import { fetchNpmPackage } from './npm-package.ts';
@@ -81,7 +81,7 @@ export function fetchBinaries(
   };
 }
 
-function packageFiles({ architecture, root, sourceDateEpoch }: DebOptions): readonly PackageFile[] {
+function packageFiles({ architecture, revision, root, sourceDateEpoch }: DebOptions): readonly PackageFile[] {
   const binaries = fetchBinaries(root, architecture);
   return [
     ...programFiles({ root, architecture, ...binaries }),
@@ -89,6 +89,10 @@ function packageFiles({ architecture, root, sourceDateEpoch }: DebOptions): read
     { path: `${documentation}/copyright`, source: { text: licenses(root) } },
     { path: `${documentation}/LICENSE.nodejs.gz`, source: { text: gzip(join(binaries.node, 'LICENSE')) } },
     { path: `${documentation}/changelog.gz`, source: { text: gzip(join(root, 'CHANGELOG.md')) } },
+    {
+      path: `${documentation}/changelog.Debian.gz`,
+      source: { text: gzipSync(debianChangelog(packageVersion(revision), sourceDateEpoch), { level: 9 }) },
+    },
   ];
 }
 

@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { upstreamVersion } from '../../src/config/version.ts';
-import { controlFile, packageVersion } from './control.ts';
+import { controlFile, debianChangelog, packageVersion } from './control.ts';
 
 const dpkg = '/usr/bin/dpkg';
+/** Of the package dpkg-dev. */
+const parser = '/usr/bin/dpkg-parsechangelog';
 const why = existsSync(dpkg) ? undefined : 'dpkg is not installed';
 
 /** Each is older than the next. */
@@ -53,4 +55,14 @@ test('the package stands in for the package kubelet of the same release', () => 
   ).toEqual(['kubelet-ts', 'arm64', '7', `kubelet (= ${upstreamVersion.slice(1)})`, 'kubelet', 'kubelet']);
   expect(text.endsWith('\n')).toBe(true);
   expect(text).not.toMatch(/\n\n/);
+  // Debian Policy 3.4.1; package managers cut longer lines of a description.
+  const description = text.slice(text.indexOf('Description:')).trimEnd().split('\n').slice(1);
+  expect(description.filter((line) => line.length > 80)).toEqual([]);
+});
+
+test.skipIf(!existsSync(parser))(`dpkg reads the changelog (skipped without ${parser})`, () => {
+  const text = debianChangelog('1.37.0+ts.0.1.0-2', 1_780_000_000);
+  const parsed = execFileSync(parser, ['-l', '-', '--all'], { input: text, encoding: 'utf8' });
+  expect(parsed).toContain('Source: kubelet-ts\nVersion: 1.37.0+ts.0.1.0-2\n');
+  expect(parsed).toContain('Date: Thu, 28 May 2026 20:26:40 +0000\n');
 });

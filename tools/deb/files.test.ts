@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { loadCommandLine } from '../../src/config/command-line/load-command-line.ts';
+import { admissionFault } from '../../src/server/auth/build-admission.ts';
 import { nodeRelease } from './dependencies.ts';
 
 const file = (path: string): string => readFileSync(join('tools/deb/files', path), 'utf8');
@@ -14,6 +16,19 @@ test("the command passes the flags of bin/kubelet for the package's version of N
   expect(old).not.toBe('');
   expect(Number(nodeRelease.version.split('.')[0])).toBeGreaterThanOrEqual(22);
   expect(flagsOf(file('usr/bin/kubelet'))).toEqual(flagsOf(source).filter((flag) => flag !== old));
+});
+
+test('the documented configuration without a control plane keeps the kubelet from nothing', async () => {
+  const page = readFileSync('docs/installing.md', 'utf8');
+  const text = /<<'EOF'\n([^]*?)\nEOF\n/.exec(page)?.[1] ?? '';
+  const outcome = await loadCommandLine({
+    argv: ['--config=/k.yaml'],
+    files: { workingDirectory: '/', read: async () => text, list: async () => [] },
+    host: async () => ({ cgroupVersion: 2 }),
+  });
+  if (outcome.kind !== 'run') throw new Error(outcome.text);
+  expect(outcome.config.staticPodPath).toBe('/etc/kubernetes/manifests');
+  expect(admissionFault(outcome.config, false)).toBeUndefined();
 });
 
 test("the command becomes the kubelet's process", () => {

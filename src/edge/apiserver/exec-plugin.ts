@@ -1,5 +1,6 @@
 // Runs an exec credential plugin (client.authentication.k8s.io). Upstream: client-go/plugin/pkg/client/auth/exec.
-// Invariant: the plugin's output never reaches the log. The caller runs at most one instance of a plugin at a time.
+// Invariants: the plugin's output never reaches the log, and it does not outlive this process. The caller runs at most one
+// instance of a plugin at a time.
 import { execFile } from 'node:child_process';
 import type { ExecPlugin } from '../../api/ports/cluster-access.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -41,10 +42,13 @@ function run(plugin: ExecPlugin, env: NodeJS.ProcessEnv): Promise<string> {
       maxBuffer: maxOutputBytes,
       killSignal: 'SIGKILL',
     } as const;
+    const kill = (): void => void child.kill('SIGKILL');
     const child = execFile(plugin.command, [...plugin.args], options, (err, stdout) => {
+      process.off('exit', kill);
       if (err === null) resolve(stdout);
       else reject(failure(plugin, explain(err)));
     });
+    process.on('exit', kill);
     child.stdin?.end();
   });
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isObject } from '../../base/guards.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { HttpTransport } from '../apiserver/http-transport.ts';
+import { filesOf, untilAnswers } from './answering-file.ts';
 
 interface ApiServerAnswer {
   readonly status: number;
@@ -30,6 +31,8 @@ export async function askApiServer({
   signal,
   userAgent,
 }: AskDeps): Promise<ApiServerAnswer> {
+  // The transport reads them.
+  await Promise.all(filesOf(access).map((file) => untilAnswers(file, signal)));
   const transport = new HttpTransport({
     access,
     authority: { enabled: false },

@@ -7,6 +7,7 @@ import { Secret } from '../../base/log/secret.ts';
 import { readMaterial } from '../certs/bootstrap-kubeconfig.ts';
 import { factsOf, readCertificates, readCombined, readPair } from '../certs/read-x509.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
+import { untilAnswers } from './answering-file.ts';
 
 type CertificateState =
   | { readonly state: 'none' }
@@ -14,26 +15,40 @@ type CertificateState =
   | { readonly state: 'found'; readonly where: string; readonly certificates: readonly CertificateFacts[] };
 
 /** The certificates of a bundle; `inside` names the file that has them embedded. */
-export async function readBundle(material: Material | undefined, inside: string): Promise<CertificateState> {
+export async function readBundle(
+  material: Material | undefined,
+  inside: string,
+  signal: AbortSignal,
+): Promise<CertificateState> {
   if (material === undefined) return { state: 'none' };
-  return await found(whereOf(material, inside), async () => allOf(await readMaterial(material)));
+  return await found(whereOf(material, inside), async () => allOf(await readBounded(material, signal)));
 }
 
 /** A certificate with its key. */
 export async function readIdentity(
   pair: { readonly cert: Material; readonly key: Material } | undefined,
   inside: string,
+  signal: AbortSignal,
 ): Promise<CertificateState> {
   if (pair === undefined) return { state: 'none' };
   return await found(whereOf(pair.cert, inside), async () => {
-    const { certPem } = readPair(await readMaterial(pair.cert), new Secret(await readMaterial(pair.key)));
-    return allOf(certPem);
+    const cert = await readBounded(pair.cert, signal);
+    const key = new Secret(await readBounded(pair.key, signal));
+    return allOf(readPair(cert, key).certPem);
   });
 }
 
 /** A file with both, as the kubelet stores certificates that it was issued. */
-export async function readCombinedFile(path: string): Promise<CertificateState> {
-  return await found(path, async () => allOf(readCombined(await readFile(path, 'utf8')).certPem));
+export async function readCombinedFile(path: string, signal: AbortSignal): Promise<CertificateState> {
+  return await found(path, async () => {
+    await untilAnswers(path, signal);
+    return allOf(readCombined(await readFile(path, 'utf8')).certPem);
+  });
+}
+
+async function readBounded(material: Material, signal: AbortSignal): Promise<string> {
+  if ('file' in material) await untilAnswers(material.file, signal);
+  return await readMaterial(material);
 }
 
 function whereOf(material: Material, inside: string): string {

@@ -27,7 +27,7 @@ export async function readKernel({ modules, sysctls }: KernelQuery): Promise<Ker
   );
   return {
     sysctls: Object.fromEntries(values),
-    canWrite: writable.every(Boolean),
+    canWrite: writable.length > 0 && writable.every(Boolean),
     fileSystems: fileSystemsOf((await textOf('/proc/filesystems')) ?? ''),
     loadable: modules.filter((name) => lists.some((list) => hasModule(list ?? '', name))),
   };

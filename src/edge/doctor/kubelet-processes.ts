@@ -1,8 +1,10 @@
 // The kubelets that run on this machine, of this and of other implementations, by their command lines.
-// Invariant: the command line of a process is read only if its name can be that of a kubelet: reading it can block while the
-// kernel changes the memory of the process.
+// Invariants: the command line of a process is read only if its name can be that of a kubelet: reading it can block while the
+// kernel changes the memory of the process. A process of a container with PIDs of its own is no kubelet of this machine: every
+// image can call its program kubelet.
 import { readdir, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { readHead } from './read-head.ts';
 
 interface FoundKubelet {
   readonly pid: number;
@@ -29,7 +31,9 @@ async function readKubelet(proc: string, pid: string): Promise<readonly FoundKub
   try {
     const name = (await readFile(`${proc}/${pid}/comm`, 'utf8')).trim();
     if (!processNames.test(name)) return [];
-    const text = await readFile(`${proc}/${pid}/cmdline`, 'utf8');
+    if (isInNestedPidNamespace(await readFile(`${proc}/${pid}/status`, 'utf8'))) return [];
+    // A process can make its command line as large as its memory.
+    const text = await readHead(`${proc}/${pid}/cmdline`, longestCommandLine + 1);
     if (text.length > longestCommandLine) return [];
     const args = kubeletArguments(text.replace(/\0$/, '').split('\0'));
     return args === undefined ? [] : [{ pid: Number(pid), args }];
@@ -39,12 +43,21 @@ async function readKubelet(proc: string, pid: string): Promise<readonly FoundKub
   }
 }
 
-/** What follows the program, if it is a kubelet: the Go binary, or Node.js with the bundle. */
+/** By /proc/PID/status: the process has PIDs in more namespaces than that of the mounted /proc. */
+function isInNestedPidNamespace(status: string): boolean {
+  return /^NSpid:\t\d+\t/m.test(status);
+}
+
+/**
+ * What follows the program, if it is a kubelet: the Go binary, or Node.js with the bundle. The Node.js of the package has the
+ * name kubelet, too.
+ */
 export function kubeletArguments(argv: readonly string[]): readonly string[] | undefined {
   const [program = '', ...args] = argv;
-  if (basename(program) === 'kubelet') return args;
-  if (!/^node(js)?$/.test(basename(program))) return undefined;
+  const name = basename(program);
+  if (!/^(kubelet|node|nodejs)$/.test(name)) return undefined;
   const script = args.findIndex((each) => !each.startsWith('-'));
   const path = args[script] ?? '';
-  return basename(path) === 'main.mjs' && path.includes('kubelet') ? args.slice(script + 1) : undefined;
+  if (basename(path) === 'main.mjs' && path.includes('kubelet')) return args.slice(script + 1);
+  return name === 'kubelet' ? args : undefined;
 }

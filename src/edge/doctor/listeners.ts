@@ -1,6 +1,9 @@
 // Which process listens on a TCP port, from the kernel's tables. No port is bound to find out.
-import { readdir, readFile, readlink } from 'node:fs/promises';
+// Invariant: bounded work, however many connections the machine and files its processes have open.
+import { opendir, readdir, readlink } from 'node:fs/promises';
 import { parseIp } from '../../api/k8s/ip-address.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
+import { readHead } from './read-head.ts';
 
 interface ListeningSocket {
   readonly port: number;
@@ -17,15 +20,20 @@ interface FoundListener {
 
 const listening = '0A';
 const batch = 32;
+/** The kernel lists listeners before connections. This is room for 25,000 of them. */
+const tableBytes = 4 * 1024 * 1024;
+/** Per process. A program opens its listening sockets early, so they have low numbers. */
+const mostFiles = 16_384;
 
 /** The listeners on these ports. */
 export async function findListeners(
   ports: readonly number[],
   proc = '/proc',
 ): Promise<readonly FoundListener[]> {
-  const tables = await Promise.all(
-    ['tcp', 'tcp6'].map((name) => readFile(`${proc}/net/${name}`, 'utf8').catch(() => '')),
-  );
+  const tables = await Promise.all([
+    readHead(`${proc}/net/tcp`, tableBytes),
+    readHead(`${proc}/net/tcp6`, tableBytes).catch(noneIfMissing),
+  ]);
   const sockets = tables.flatMap(parseSockets).filter(({ port }) => ports.includes(port));
   if (sockets.length === 0) return [];
   const owners = await ownersOf(new Set(sockets.map(({ inode }) => inode)), proc);
@@ -35,13 +43,19 @@ export async function findListeners(
       const program =
         pid === undefined
           ? undefined
-          : await readFile(`${proc}/${pid}/comm`, 'utf8').then(
+          : await readHead(`${proc}/${pid}/comm`, 64).then(
               (text) => text.trim(),
               () => undefined,
             );
       return { port, address, pid, program };
     }),
   );
+}
+
+/** A machine can be without IPv6. */
+function noneIfMissing(err: unknown): string {
+  if (errorCode(err) === 'ENOENT') return '';
+  throw err;
 }
 
 /** Of /proc/net/tcp or tcp6: the sockets that listen. */
@@ -75,17 +89,26 @@ async function ownersOf(inodes: ReadonlySet<string>, proc: string): Promise<Read
   for (let at = 0; at < pids.length && owners.size < inodes.size; at += batch) {
     await Promise.all(
       pids.slice(at, at + batch).map(async (pid) => {
-        for (const inode of await socketsOf(`${proc}/${pid}/fd`)) {
+        for await (const inode of socketsOf(`${proc}/${pid}/fd`))
           if (inodes.has(inode) && !owners.has(inode)) owners.set(inode, Number(pid));
-        }
       }),
     );
   }
   return owners;
 }
 
-async function socketsOf(directory: string): Promise<readonly string[]> {
-  const names = await readdir(directory).catch(() => []);
-  const links = await Promise.all(names.map((name) => readlink(`${directory}/${name}`).catch(() => '')));
-  return links.flatMap((link) => /^socket:\[([0-9]+)\]$/.exec(link)?.[1] ?? []);
+/** The sockets among the open files of a process; none if it has ended or belongs to another user. */
+async function* socketsOf(directory: string): AsyncGenerator<string> {
+  let count = 0;
+  try {
+    for await (const { name } of await opendir(directory)) {
+      if (++count > mostFiles) return;
+      // A file may have been closed meanwhile.
+      const link = await readlink(`${directory}/${name}`).catch(() => '');
+      const inode = /^socket:\[([0-9]+)\]$/.exec(link)?.[1];
+      if (inode !== undefined) yield inode;
+    }
+  } catch {
+    // The process has ended, or belongs to another user.
+  }
 }

@@ -1,18 +1,21 @@
 // The runtime, certificates and the API server: what they report, and what is wrong with them.
 
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
 import { realClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { parseKubeconfig } from '../apiserver/kubeconfig.ts';
+import { untilAnswers } from './answering-file.ts';
 import { askApiServer } from './api-server-answer.ts';
 import { readBundle, readCombinedFile, readIdentity } from './certificate-files.ts';
+import { nameServersOf } from './resolv-conf-state.ts';
 import { configurationOf, probeSocket } from './runtime-state.ts';
 
 function directory(): string {
@@ -79,17 +82,60 @@ describe('configurationOf', () => {
 });
 
 test('certificates that are missing or cannot be used are results', async () => {
+  const { signal } = new AbortController();
   const dir = directory();
   const file = join(dir, 'c.pem');
-  expect(await readBundle(undefined, '')).toEqual({ state: 'none' });
-  expect(await readBundle({ file }, '')).toMatchObject({ state: 'missing', where: file });
+  expect(await readBundle(undefined, '', signal)).toEqual({ state: 'none' });
+  expect(await readBundle({ file }, '', signal)).toMatchObject({ state: 'missing', where: file });
   writeFileSync(file, 'no PEM');
-  expect(await readBundle({ file }, '')).toEqual({ state: 'found', where: file, certificates: [] });
-  expect(await readIdentity({ cert: { file }, key: { file } }, '')).toMatchObject({ state: 'invalid' });
-  expect(await readCombinedFile(file)).toMatchObject({
+  expect(await readBundle({ file }, '', signal)).toEqual({ state: 'found', where: file, certificates: [] });
+  expect(await readIdentity({ cert: { file }, key: { file } }, '', signal)).toMatchObject({
+    state: 'invalid',
+  });
+  expect(await readCombinedFile(file, signal)).toMatchObject({
     state: 'invalid',
     problem: expect.stringContaining('no private key') as string,
   });
+});
+
+describe('untilAnswers', () => {
+  const never = new AbortController().signal;
+  test('is silent about what can be read, and about what the read itself reports', async () => {
+    const dir = directory();
+    writeFileSync(join(dir, 'file'), 'x');
+    writeFileSync(join(dir, 'empty'), '');
+    for (const path of ['file', 'empty', 'none', '.', 'file/below'])
+      await untilAnswers(join(dir, path), never);
+    await untilAnswers('/dev/stdin', never);
+  });
+
+  test('rejects what this process must not read', async () => {
+    const dir = directory();
+    const large = join(dir, 'large');
+    writeFileSync(large, '');
+    truncateSync(large, 5 * 1024 * 1024);
+    await expect(untilAnswers(large, never)).rejects.toThrow('is larger than');
+    execFileSync('mkfifo', [join(dir, 'pipe')]);
+    await expect(untilAnswers(join(dir, 'pipe'), never)).rejects.toThrow('is a fifo, not a file');
+    await expect(untilAnswers('/dev/zero', never)).rejects.toThrow('is a character special file');
+  });
+
+  test('gives up a file system that does not answer', async () => {
+    const dir = directory();
+    writeFileSync(join(dir, 'head'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+    writeFileSync(join(dir, 'file'), 'x');
+    vi.stubEnv('PATH', `${dir}:${process.env['PATH'] ?? ''}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const stop = new AbortController();
+    const answer = untilAnswers(join(dir, 'file'), stop.signal);
+    setTimeout(() => stop.abort(new Error('late')), 50);
+    await expect(answer).rejects.toThrow('late');
+  });
+});
+
+test('nameServersOf', () => {
+  const text = '# nameserver 1.1.1.1\nsearch a.b\nnameserver 10.0.0.2\r\nnameserver\tfd00::2\nnameserver\n';
+  expect(nameServersOf(text)).toEqual(['10.0.0.2', 'fd00::2']);
 });
 
 describe('askApiServer', () => {

@@ -14,6 +14,19 @@ describe('kubeletArguments', () => {
     [['kubelet'], []],
     [['/usr/bin/node', '--single-threaded-gc', '/opt/kubelet/dist/kubelet/main.mjs', '--v=2'], ['--v=2']],
     [['node', '/usr/lib/kubelet-ts/main.mjs', 'doctor'], ['doctor']],
+    [
+      [
+        '/usr/lib/kubelet-ts/bin/kubelet',
+        '--single-threaded-gc',
+        '/usr/lib/kubelet-ts/kubelet/main.mjs',
+        'man',
+      ],
+      ['man'],
+    ],
+    [
+      ['/usr/bin/kubelet', '--config', '/etc/k.yaml'],
+      ['--config', '/etc/k.yaml'],
+    ],
     [['node', '/srv/app/main.mjs'], undefined],
     [['node', '/srv/app/server.js', '/opt/kubelet/main.mjs'], undefined],
     [['kube-proxy'], undefined],
@@ -25,8 +38,9 @@ describe('kubeletArguments', () => {
 test('findKubelets reads the command lines of processes whose name fits', async () => {
   const proc = mkdtempSync(join(tmpdir(), 'proc-'));
   onTestFinished(() => rmSync(proc, { recursive: true }));
-  const add = (pid: number, comm: string, argv: readonly string[]): void => {
+  const add = (pid: number, comm: string, argv: readonly string[], pids = String(pid)): void => {
     mkdirSync(join(proc, String(pid)));
+    writeFileSync(join(proc, String(pid), 'status'), `Name:\t${comm}\nNSpid:\t${pids}\n`);
     writeFileSync(join(proc, String(pid), 'comm'), `${comm}\n`);
     writeFileSync(join(proc, String(pid), 'cmdline'), `${argv.join('\0')}\0`);
   };
@@ -36,6 +50,8 @@ test('findKubelets reads the command lines of processes whose name fits', async 
   add(13, 'kubelet', ['/usr/bin/kubelet', 'x'.repeat(200_000)]);
   add(14, 'kubelet', ['/usr/bin/kubelet']);
   mkdirSync(join(proc, '15'));
+  // In a container with PIDs of its own, such as a node of kind, or an image that calls its program kubelet.
+  add(16, 'kubelet', ['/usr/bin/kubelet', '--root-dir=/a'], '16\t1');
   mkdirSync(join(proc, 'sys'));
   expect((await findKubelets(14, proc)).toSorted((a, b) => a.pid - b.pid)).toEqual([
     { pid: 10, args: ['--root-dir=/a'] },
@@ -59,6 +75,27 @@ describe('parseSockets', () => {
   ] as const;
   for (const [local, state, sockets] of cases)
     test(`${local} ${state}`, () => expect(parseSockets(head + row(local, state))).toEqual(sockets));
+});
+
+test('findListeners does not take an unreadable table for one without listeners', async () => {
+  const proc = mkdtempSync(join(tmpdir(), 'proc-'));
+  onTestFinished(() => rmSync(proc, { recursive: true }));
+  await expect(findListeners([10250], proc)).rejects.toThrow('ENOENT');
+  // Without IPv6.
+  mkdirSync(join(proc, 'net'));
+  writeFileSync(join(proc, 'net', 'tcp'), '');
+  expect(await findListeners([10250], proc)).toEqual([]);
+});
+
+test('findListeners reads the listeners only of a machine with many connections', async () => {
+  const proc = mkdtempSync(join(tmpdir(), 'proc-'));
+  onTestFinished(() => rmSync(proc, { recursive: true }));
+  mkdirSync(join(proc, 'net'));
+  const row = (state: string): string => `   0: 0100007F:280A 0100007F:0001 ${state} 0:0 00:0 0 0 0 4711 1\n`;
+  writeFileSync(join(proc, 'net', 'tcp'), row('0A') + row('01').repeat(200_000));
+  const lastIsBeyondTheLimit = row('01').repeat(200_000) + row('0A');
+  writeFileSync(join(proc, 'net', 'tcp6'), lastIsBeyondTheLimit);
+  expect(await findListeners([10250], proc)).toHaveLength(1);
 });
 
 test('findListeners names the process of a port', async () => {

@@ -7,22 +7,15 @@ import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import type { RunOutcome } from '../../config/command-line/load-command-line.ts';
-import { parseArgs } from '../../config/command-line/parse-args.ts';
 import { findSubcommand } from '../../config/command-line/subcommands.ts';
 import { isSelfSigned } from '../../config/load/load.ts';
-import { kubeletFlags } from '../../config/table/kubelet-flags.ts';
-import type {
-  ClusterFacts,
-  DoctorSettings,
-  KubeletProcess,
-  RuntimeStatusFacts,
-  ServingFacts,
-} from '../../doctor/facts.ts';
+import type { ClusterFacts, DoctorSettings, KubeletProcess, ServingFacts } from '../../doctor/facts.ts';
 import { bridgeSetting, forwardSettings } from '../../doctor/kernel.ts';
 import type { DoctorHost } from '../../doctor/run-checks.ts';
 import { readKubeconfig, userAgentOf } from '../../edge/apiserver/open-api-server.ts';
 import { bootstrapReason } from '../../edge/certs/bootstrap-kubeconfig.ts';
 import { type CriClient, criClient } from '../../edge/cri/client.ts';
+import { filesOf, untilAnswers } from '../../edge/doctor/answering-file.ts';
 import { askApiServer } from '../../edge/doctor/api-server-answer.ts';
 import { readBundle, readCombinedFile, readIdentity } from '../../edge/doctor/certificate-files.ts';
 import { readCgroups } from '../../edge/doctor/cgroup-state.ts';
@@ -31,14 +24,17 @@ import { readKernel } from '../../edge/doctor/kernel.ts';
 import { findKubelets } from '../../edge/doctor/kubelet-processes.ts';
 import { findListeners } from '../../edge/doctor/listeners.ts';
 import { readPrivileges } from '../../edge/doctor/privileges.ts';
+import { readNameServers } from '../../edge/doctor/resolv-conf-state.ts';
 import { imageDirectory, probeSocket, readRuntimeState } from '../../edge/doctor/runtime-state.ts';
 import { NodePrograms } from '../../edge/host-programs/host-programs.ts';
 import { kernelHost } from '../../edge/machine/kernel-host.ts';
 import { readMachine } from '../../edge/machine/machine.ts';
+import { readMachineCapacity } from '../../edge/machine/machine-capacity.ts';
 import { nodeHost } from '../../edge/machine/node-host.ts';
 import { loadSyscalls } from '../../edge/syscalls/syscalls.ts';
 import { reportedCgroupDriver } from '../../startup/cgroup-driver.ts';
 import { kernelSettings } from '../../startup/node-requirements.ts';
+import { runningKubelet } from './doctor-settings.ts';
 
 interface DoctorHostInput {
   readonly outcome: RunOutcome;
@@ -66,6 +62,12 @@ function lazily<T>(create: () => T): { readonly get: () => T; readonly created: 
   return { get: () => (value ??= create()), created: () => value };
 }
 
+/** One call for all facts that need its result. They are gathered together, so the signal of the first serves all. */
+function once<T>(call: (signal: AbortSignal) => Promise<T>): (signal: AbortSignal) => Promise<T> {
+  let answer: Promise<T> | undefined;
+  return (signal) => (answer ??= call(signal));
+}
+
 type RuntimeKeys =
   | 'runtimeSocket'
   | 'runtimeVersion'
@@ -76,10 +78,7 @@ type RuntimeKeys =
 type ClusterKeys = 'cluster' | 'clientCertificate' | 'serverAuthority' | 'apiServer';
 
 function runtimeFacts(settings: DoctorSettings, cri: () => CriClient): Pick<DoctorHost, RuntimeKeys> {
-  const status = lazily((): ((signal: AbortSignal) => Promise<RuntimeStatusFacts>) => {
-    let answer: Promise<RuntimeStatusFacts> | undefined;
-    return (signal) => (answer ??= readRuntimeState(cri(), signal));
-  }).get();
+  const status = once((signal) => readRuntimeState(cri(), signal));
   return {
     runtimeSocket: async (signal) => ({ state: await probeSocket(settings.runtimeEndpoint, signal) }),
     runtimeVersion: async (signal) => {
@@ -156,8 +155,15 @@ function machineFacts({
         productUuid: systemUUID,
       };
     },
-    clientAuthority: () => readBundle(clientCAFile === '' ? undefined : { file: clientCAFile }, ''),
-    serving: () => servingFacts(outcome),
+    // Without the size of the disk: reading that can block.
+    capacity: async () => ({
+      ...(await readMachineCapacity('/proc')),
+      onlineCpus: (await readMachine()).onlineCpus ?? '',
+    }),
+    resolvConf: (signal) => readNameServers(settings.resolvConf, signal),
+    clientAuthority: (signal) =>
+      readBundle(clientCAFile === '' ? undefined : { file: clientCAFile }, '', signal),
+    serving: (signal) => servingFacts(outcome, signal),
   };
 }
 
@@ -165,23 +171,17 @@ async function runningKubelets(): Promise<readonly KubeletProcess[]> {
   const found = await findKubelets(process.pid);
   return found
     .filter(({ args }) => findSubcommand(args) === undefined)
-    .map(({ args, pid }) => ({ pid, rootDir: rootDirOf(args) }));
+    .map(({ args, pid }) => runningKubelet(pid, args));
 }
 
-function rootDirOf(args: readonly string[]): string {
-  const { uses } = parseArgs(args);
-  const texts = [...uses].find(([entry]) => entry.name === 'root-dir')?.[1];
-  return texts?.at(-1) ?? kubeletFlags.rootDir.default;
-}
-
-async function servingFacts({ config, flags }: RunOutcome): Promise<ServingFacts> {
+async function servingFacts({ config, flags }: RunOutcome, signal: AbortSignal): Promise<ServingFacts> {
   const { serverTLSBootstrap, tlsCertFile: cert, tlsPrivateKeyFile: key } = config;
   if (serverTLSBootstrap)
     return {
       kind: 'requested',
-      file: await readCombinedFile(join(flags.certDir, 'kubelet-server-current.pem')),
+      file: await readCombinedFile(join(flags.certDir, 'kubelet-server-current.pem'), signal),
     };
-  const file = await readIdentity({ cert: { file: cert }, key: { file: key } }, '');
+  const file = await readIdentity({ cert: { file: cert }, key: { file: key } }, '', signal);
   return { kind: isSelfSigned(config, flags) ? 'self-signed' : 'set', file };
 }
 
@@ -192,10 +192,10 @@ interface FoundAccess {
 }
 
 function clusterFacts({ clock, outcome }: DoctorHostInput): Pick<DoctorHost, ClusterKeys> {
-  const found = lazily(() => findAccess(outcome.flags, clock.now()));
+  const found = once((signal) => findAccess(outcome.flags, clock.now(), signal));
   return {
-    cluster: async () => {
-      const { access, path, source } = await found.get();
+    cluster: async (signal) => {
+      const { access, path, source } = await found(signal);
       return {
         source,
         path,
@@ -204,16 +204,16 @@ function clusterFacts({ clock, outcome }: DoctorHostInput): Pick<DoctorHost, Clu
         credentials: access === undefined ? 'none' : credentialsOf(access),
       };
     },
-    clientCertificate: async () => {
-      const { access, path } = await found.get();
-      return await readIdentity(access?.clientCertificate, path);
+    clientCertificate: async (signal) => {
+      const { access, path } = await found(signal);
+      return await readIdentity(access?.clientCertificate, path, signal);
     },
-    serverAuthority: async () => {
-      const { access, path } = await found.get();
-      return await readBundle(access?.ca, path);
+    serverAuthority: async (signal) => {
+      const { access, path } = await found(signal);
+      return await readBundle(access?.ca, path, signal);
     },
     apiServer: async (signal) => {
-      const { access } = await found.get();
+      const { access } = await found(signal);
       if (access === undefined) throw new KubeletError('not-found', 'Standalone', 'there is no API server');
       const userAgent = userAgentOf(outcome.version, '');
       return await askApiServer({ access, clock, log: silentLogger, userAgent, signal });
@@ -225,9 +225,16 @@ function clusterFacts({ clock, outcome }: DoctorHostInput): Pick<DoctorHost, Clu
 async function findAccess(
   { bootstrapKubeconfig, kubeconfig }: RunOutcome['flags'],
   nowMs: number,
+  signal: AbortSignal,
 ): Promise<FoundAccess> {
   if (kubeconfig === '' && bootstrapKubeconfig === '')
     return { source: 'standalone', path: '', access: undefined };
+  const until = async (files: readonly string[]): Promise<void> => {
+    await Promise.all(files.filter((path) => path !== '').map((path) => untilAnswers(path, signal)));
+  };
+  await until([kubeconfig, bootstrapKubeconfig]);
+  const named = await readKubeconfig(kubeconfig).catch(() => undefined);
+  if (named !== undefined) await until(filesOf(named));
   if (bootstrapKubeconfig !== '' && (await bootstrapReason(kubeconfig, nowMs)) !== undefined) {
     const access = await readKubeconfig(bootstrapKubeconfig);
     return { source: 'bootstrap', path: bootstrapKubeconfig, access };

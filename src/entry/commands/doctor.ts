@@ -1,6 +1,7 @@
 // kubelet doctor: argv → settings → facts of the machine → findings → report and exit code.
 // Invariant: nothing of the machine is changed; the report is complete within the deadline of the facts.
 import { setMaxListeners } from 'node:events';
+import { withDeadline } from '../../base/abort/deadline.ts';
 import { realClock } from '../../base/clock.ts';
 import { usageHint } from '../../config/command-line/help.ts';
 import {
@@ -9,9 +10,11 @@ import {
   type RunOutcome,
 } from '../../config/command-line/load-command-line.ts';
 import { subcommandUsage } from '../../config/command-line/subcommands.ts';
+import type { ConfigurationFiles } from '../../config/load/read-files.ts';
 import { checks } from '../../doctor/checks.ts';
 import { countsOf, jsonReport, textReport } from '../../doctor/report.ts';
 import { type CheckResult, runChecks } from '../../doctor/run-checks.ts';
+import { untilAnswers } from '../../edge/doctor/answering-file.ts';
 import { hasTlsGroup } from '../../edge/http/tls-groups.ts';
 import { readMachine } from '../../edge/machine/machine.ts';
 import { configurationFiles } from '../configuration-files.ts';
@@ -19,7 +22,7 @@ import type { CommandCall, CommandResult } from './command-call.ts';
 import { doctorHost } from './doctor-host.ts';
 import { doctorSettings, startupRules } from './doctor-settings.ts';
 
-/** Of each fact. A runtime that is slower than this is worth a finding. */
+/** Of each fact and of each file of the configuration. A runtime that is slower than this is worth a finding. */
 const factDeadlineMs = 5_000;
 const usageExitCode = 2;
 
@@ -30,23 +33,47 @@ export async function doctor({ args, signal }: CommandCall): Promise<CommandResu
   if (output !== 'text' && output !== 'json')
     return usage(`--output is text or json, not ${JSON.stringify(output)}`);
   const { cgroupVersion } = await readMachine();
-  const outcome = await load(flags, cgroupVersion);
+  const files = answeringFiles(signal);
+  const outcome = await load(flags, cgroupVersion, files);
+  signal.throwIfAborted();
   if (outcome.kind === 'print') return { stdout: outcome.text, exitCode: 0 };
   if (outcome.kind === 'run') return report(await judge(outcome, [], signal), output);
   const hint = outcome.text.indexOf(usageHint);
   if (hint >= 0) return usage(problemsOf(outcome.text.slice(0, hint)).join('; '));
   // Settings that are wrong on this machine only leave the others to be judged.
   const problems = problemsOf(outcome.text);
-  const onV2 = await load(flags, 2);
+  const onV2 = await load(flags, 2, files);
   if (onV2.kind === 'run') return report(await judge(onV2, problems, signal), output);
   const finding = problems.join('; ');
-  const fix = 'correct the settings, then run the command again for the other checks';
+  const fix = /\b(EACCES|EPERM)\b/.test(finding)
+    ? 'run the command as root: sudo kubelet doctor …'
+    : 'correct the settings, then run the command again for the other checks';
   return report([{ name: 'settings', status: 'fail', finding, fix }], output);
 }
 
-function load(argv: readonly string[], cgroupVersion: 1 | 2): Promise<Outcome> {
+function load(argv: readonly string[], cgroupVersion: 1 | 2, files: ConfigurationFiles): Promise<Outcome> {
   const host = async () => ({ cgroupVersion, hasTlsGroup });
-  return loadCommandLine({ argv, files: configurationFiles(), host });
+  return loadCommandLine({ argv, files, host });
+}
+
+/** Each file and folder has a deadline, and a file is read once: the second load of a pipe would find it empty. */
+function answeringFiles(signal: AbortSignal): ConfigurationFiles {
+  const files = configurationFiles();
+  const texts = new Map<string, Promise<string>>();
+  const inTime = <T>(path: string, read: () => Promise<T>): Promise<T> =>
+    withDeadline({ clock: realClock, ms: factDeadlineMs, signal, what: 'reading it' }, async (own) => {
+      await untilAnswers(path, own);
+      return await read();
+    });
+  return {
+    read: (path) => {
+      const text = texts.get(path) ?? inTime(path, () => files.read(path));
+      texts.set(path, text);
+      return text;
+    },
+    list: (path) => inTime(path, () => files.list(path)),
+    workingDirectory: files.workingDirectory,
+  };
 }
 
 /** The output format, and the arguments without it. */

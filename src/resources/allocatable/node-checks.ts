@@ -50,12 +50,8 @@ export class NodeChecks implements Component {
     const { budget, events, log, machine, reservedCpus } = this.#deps;
     const { cgroupVersion, kernelRelease = '', onlineCpus = '', swapBytes = 0n } = machine;
     const [capacity, reservation] = [budget.capacity(), budget.reservation()];
-    if (!isWithin(reservedCpus, onlineCpus))
-      throw new KubeletError(
-        'invalid',
-        'ReservedCPUs',
-        `reserved-cpus: ${reservedCpus} is not a subset of online-cpus: ${onlineCpus}`,
-      );
+    const missing = reservedCpusFault(reservedCpus, onlineCpus);
+    if (missing !== undefined) throw new KubeletError('invalid', 'ReservedCPUs', missing);
     const fault = reservationFault(capacity, reservation);
     if (fault !== undefined) throw new KubeletError('invalid', 'NodeAllocatable', fault);
     const auto = budget.autoReserved();
@@ -92,6 +88,13 @@ export class NodeChecks implements Component {
         minimum: throttlingSince.join('.'),
       });
   }
+}
+
+/** Why these CPUs cannot be reserved; undefined if they can. */
+export function reservedCpusFault(reserved: string, online: string): string | undefined {
+  return isWithin(reserved, online)
+    ? undefined
+    : `reserved-cpus: ${reserved} is not a subset of online-cpus: ${online}`;
 }
 
 /**

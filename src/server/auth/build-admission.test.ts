@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { Metrics } from '../../base/metrics.ts';
+import { httpRequest } from '../fixtures/requests.ts';
+import { routeTable } from '../route-table.ts';
+import type { Admit } from '../router.ts';
 import { AuthMetrics } from './auth-metrics.ts';
 import { buildAdmission } from './build-admission.ts';
 
@@ -11,7 +14,7 @@ function build(given: {
   readonly anonymous?: boolean;
   readonly mode?: string;
   readonly api?: boolean;
-}): unknown {
+}): Admit {
   const ms = { ms: 1000 };
   return buildAdmission({
     config: {
@@ -37,6 +40,8 @@ function build(given: {
 }
 
 test.each([
+  // The configuration of the Kubernetes documentation for a standalone kubelet.
+  [{}],
   [{ anonymous: true }],
   [{ clientCAFile: '/ca.crt' }],
   [{ webhook: true, mode: 'Webhook', api: true }],
@@ -45,9 +50,14 @@ test.each([
 });
 
 test.each([
-  [{}, 'no authentication method configured'],
   [{ webhook: true }, 'no client provided, cannot use webhook authentication'],
   [{ anonymous: true, mode: 'Webhook' }, 'no client provided, cannot use webhook authorization'],
 ])('%o is rejected: %s', (given, message) => {
   expect(() => build(given)).toThrow(message);
+});
+
+test('without any method of authentication no client is admitted', async () => {
+  const row = routeTable.find(({ name }) => name === 'pods');
+  if (row === undefined) throw new Error('no such route');
+  expect(await build({})(httpRequest('GET /pods'), row)).toMatchObject({ status: 401 });
 });

@@ -9,7 +9,12 @@ import { type AdmitDeps, admission } from './admit.ts';
 import type { AuthMetrics } from './auth-metrics.ts';
 import { TokenReviews } from './token-reviews.ts';
 
-interface AuthConfiguration {
+interface AuthModes {
+  readonly authentication: { readonly webhook: { readonly enabled: boolean } };
+  readonly authorization: { readonly mode: string };
+}
+
+interface AuthConfiguration extends AuthModes {
   readonly authentication: {
     readonly x509: { readonly clientCAFile: string };
     readonly webhook: { readonly enabled: boolean; readonly cacheTTL: { readonly ms: number } };
@@ -38,9 +43,25 @@ interface BuildAuthDeps {
   readonly log: Logger;
 }
 
+/**
+ * Why the configuration is impossible, with or without an API server; undefined if it is not. Without any method of
+ * authentication every request is answered with 401, as upstream.
+ */
+export function admissionFault(
+  { authentication, authorization }: AuthModes,
+  hasApi: boolean,
+): string | undefined {
+  if (hasApi) return undefined;
+  if (authentication.webhook.enabled) return 'no client provided, cannot use webhook authentication';
+  if (authorization.mode !== 'AlwaysAllow') return 'no client provided, cannot use webhook authorization';
+  return undefined;
+}
+
 /** Throws if the configuration is impossible; as upstream, the kubelet does not start then. */
 export function buildAdmission(deps: BuildAuthDeps): Admit {
-  const { config, clock, log, metrics, settings } = deps;
+  const { api, config, clock, log, metrics, settings } = deps;
+  const fault = admissionFault(config, api !== undefined);
+  if (fault !== undefined) throw new KubeletError('invalid', 'InvalidAuthentication', fault);
   return admission({
     authentication: {
       certificates: config.authentication.x509.clientCAFile !== '',
@@ -58,13 +79,8 @@ export function buildAdmission(deps: BuildAuthDeps): Admit {
 
 function tokenReviews(deps: BuildAuthDeps): TokenReviews | undefined {
   const { api, clock, config, hashKey, metrics, random } = deps;
-  const { anonymous, webhook, x509 } = config.authentication;
-  if (!webhook.enabled) {
-    if (x509.clientCAFile === '' && !anonymous.enabled)
-      throw invalidConfiguration('no authentication method configured');
-    return undefined;
-  }
-  if (api === undefined) throw invalidConfiguration('no client provided, cannot use webhook authentication');
+  const { webhook } = config.authentication;
+  if (!webhook.enabled || api === undefined) return undefined;
   return new TokenReviews({
     api: metrics.timed('authn', api),
     clock,
@@ -77,8 +93,7 @@ function tokenReviews(deps: BuildAuthDeps): TokenReviews | undefined {
 function accessReviews(deps: BuildAuthDeps): AccessReviews | undefined {
   const { api, clock, config, metrics, nodeName, random } = deps;
   const { mode, webhook } = config.authorization;
-  if (mode === 'AlwaysAllow') return undefined;
-  if (api === undefined) throw invalidConfiguration('no client provided, cannot use webhook authorization');
+  if (mode === 'AlwaysAllow' || api === undefined) return undefined;
   return new AccessReviews({
     api: metrics.timed('authz', api),
     clock,
@@ -87,8 +102,4 @@ function accessReviews(deps: BuildAuthDeps): AccessReviews | undefined {
     allowedTtlMs: webhook.cacheAuthorizedTTL.ms,
     deniedTtlMs: webhook.cacheUnauthorizedTTL.ms,
   });
-}
-
-function invalidConfiguration(message: string): KubeletError {
-  return new KubeletError('invalid', 'InvalidAuthentication', message);
 }
