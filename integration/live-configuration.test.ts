@@ -60,14 +60,23 @@ class LiveNode {
   }
 
   /** The newest configuration has this outcome and changed this field. */
-  async untilNewest(outcome: HistoryEntry['outcome'], path?: string): Promise<Page> {
+  async untilNewest(outcome: HistoryEntry['outcome'], path?: string, reason = /^/): Promise<Page> {
     return await this.until(
       `${path ?? 'a configuration'} to be ${outcome}`,
       ({ configurations: [newest] }) => {
         const changed = path === undefined || newest?.changes.some((each) => each.path === path) === true;
-        return newest?.outcome === outcome && changed;
+        const because = reason.test(newest?.reasons.join('\n') ?? '');
+        return newest?.outcome === outcome && changed && because;
       },
     );
+  }
+
+  /** The newest configuration changed this field and failed, and the last known good one is in force again. */
+  async untilBack(path: string): Promise<Page> {
+    await this.untilNewest('fell-back', path);
+    return await this.until('the last known good configuration to be active', ({ current }) => {
+      return current.active === current.lastKnownGood;
+    });
   }
 
   async inForce(): Promise<Config> {
@@ -153,6 +162,11 @@ describeOnRig('live configuration', () => {
     expect(rejected.configurations[0]?.reasons.join('\n')).toMatch(/maxPods[\s\S]*no\.such/);
     expect(await node.metric('kubelet_node_config_error')).toEqual(['kubelet_node_config_error 1']);
 
+    // Nor does one that the next start would refuse.
+    node.change({ maxPods: 110, evictionHard: { 'memory.available': '4Ti' } });
+    const impossible = await node.untilNewest('rejected', undefined, /Expected capacity >= reservation/);
+    expect(impossible.current.active).toBe(current.active);
+
     // Replaced a hundred times a second.
     const valid = { ...node.config(), maxPods: 50, evictionHard: { 'memory.available': '100Mi' } };
     const loads = async (): Promise<number> =>
@@ -175,7 +189,7 @@ describeOnRig('live configuration', () => {
     process.kill(kubelet.pid ?? 0, 'SIGHUP');
     await kubelet.log.waitForLine(/Received SIGHUP/, { from });
     expect(kubelet.pid).toBe(pid);
-    expect(kubelet.log.matching(/Rejected the configuration files/)).toHaveLength(1);
+    expect(kubelet.log.matching(/Rejected the configuration files/)).toHaveLength(2);
     expect(kubelet.log.matching(/Restarting the kubelet in place/)).toEqual([]);
     expect(await kubelet.stop()).toEqual(clean);
   });
@@ -238,9 +252,8 @@ describeOnRig('live configuration', () => {
     // The runtime's socket does not exist.
     const endpoint = node.config()['containerRuntimeEndpoint'];
     node.change({ containerRuntimeEndpoint: 'unix:///run/no-such-runtime.sock' });
-    const back = await node.untilNewest('fell-back', 'containerRuntimeEndpoint');
+    const back = await node.untilBack('containerRuntimeEndpoint');
     expect(back.current).toMatchObject({
-      active: back.current.lastKnownGood,
       assigned: back.configurations[0]?.checksum,
       error: expect.stringMatching(/no-such-runtime|did not start/),
     });
@@ -254,10 +267,20 @@ describeOnRig('live configuration', () => {
     expect(reasons()).toContain('KubeletConfigChanged');
     expect(await kubelet.stop()).toEqual(clean);
 
-    // Impossible at the start of the process: more is reserved than there is.
-    node.change({ containerRuntimeEndpoint: endpoint, kubeReserved: { memory: '4Ti' } });
+    // Nor does that of the image service, without which the kubelet seems healthy.
     await kubelet.start({ keepConfig: true });
-    const impossible = await node.untilNewest('fell-back', 'kubeReserved');
+    node.change({
+      containerRuntimeEndpoint: endpoint,
+      imageServiceEndpoint: 'unix:///run/no-such-images.sock',
+    });
+    const noImages = await node.untilBack('imageServiceEndpoint');
+    expect(noImages.configurations[0]?.reasons[0]).toContain('the image service is unavailable');
+    expect(await kubelet.stop()).toEqual(clean);
+
+    // Impossible at the start of the process: more is reserved than there is.
+    node.change({ imageServiceEndpoint: '', kubeReserved: { memory: '4Ti' } });
+    await kubelet.start({ keepConfig: true });
+    const impossible = await node.untilBack('kubeReserved');
     expect(impossible.configurations[0]?.reasons[0]).toContain('Expected capacity >= reservation');
 
     // Killed while a configuration is on trial: it is not tried again.

@@ -166,7 +166,12 @@ class LiveCommand {
     const { argv, files, host } = this.#input;
     const source = content === undefined ? files : recordedFiles(content, files.workingDirectory);
     const recording = new RecordingFiles(source);
-    const hostOnce = (): Promise<HostFacts> => (this.#host ??= host());
+    const hostOnce = (): Promise<HostFacts> =>
+      (this.#host ??= host().catch((err: unknown) => {
+        // The next load retries.
+        this.#host = undefined;
+        throw err;
+      }));
     const outcome = await loadCommandLine({ argv, files: recording, host: hostOnce }).catch(failed);
     const read = recording.content();
     const found = { checksum: checksumOf(read), sources: Object.keys(read.files) };

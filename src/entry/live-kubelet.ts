@@ -10,7 +10,7 @@ import type { RunHooks, RunningKubelet } from '../live-config/candidate.ts';
 import { type DescribedChange, describeChanges } from '../live-config/described-changes.ts';
 import { maskConfiguration } from '../startup/effective-config.ts';
 
-type Observed = Pick<Kubelet, 'checks' | 'stores'>;
+type Observed = Pick<Kubelet, 'stores' | 'trial'>;
 
 export class LiveKubelet {
   readonly #outcome: RunOutcome;
@@ -47,20 +47,24 @@ function runningKubelet(
     compare: (next) => {
       const config = prepared(next);
       const { flags, gates } = started;
-      const mix = { config: inForce.preview(config), flags, gates };
+      const preview = inForce.preview(config);
+      const fault = kubelet.trial?.fault(preview);
+      const { problems } = validateConfiguration({ config: preview, flags, gates }, undefined);
       return {
         changes: describe(inForce.current(), config, providerChanges(started, next)),
-        isPartlyApplicable: validateConfiguration(mix, undefined).problems.length === 0,
+        isPartlyApplicable: problems.length === 0 && fault === undefined,
+        fault,
       };
     },
     apply: (next) => void inForce.apply(prepared(next)),
     symptom: () => {
-      for (const check of kubelet.checks) {
+      for (const check of kubelet.trial?.checks ?? []) {
         const problem = check.advisory === true ? undefined : check.check();
         if (problem !== undefined) return problem;
       }
       return undefined;
     },
+    isShuttingDown: () => kubelet.trial?.isShuttingDown() === true,
     isNodeReady: () => {
       const conditions = kubelet.stores.ownNode.get()?.status?.conditions ?? [];
       const status = conditions.find(({ type }) => type === 'Ready')?.status;
