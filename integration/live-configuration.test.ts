@@ -1,5 +1,5 @@
 // A changed configuration under a running kubelet, and at its start: applied, restarted in place, rejected, fallen back.
-import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -27,7 +27,8 @@ type Config = Readonly<Record<string, unknown>>;
 class LiveNode {
   readonly kubelet: Kubelet;
 
-  constructor(kubelet: Kubelet) {
+  constructor(kubelet: Kubelet | undefined) {
+    if (kubelet === undefined) throw new Error('no rig');
     this.kubelet = kubelet;
   }
 
@@ -123,13 +124,12 @@ describeOnRig('live configuration', () => {
     flags: readonly string[],
     env: Readonly<Record<string, string>> = {},
   ): Promise<LiveNode> => {
-    if (rig === undefined) throw new Error('no rig');
-    const node = new LiveNode(rig.newKubelet({ nodeName: 'node', settingsInFile: true, flags, env }));
+    const node = new LiveNode(rig?.newKubelet({ nodeName: 'node', settingsInFile: true, flags, env }));
     await node.kubelet.start();
     return node;
   };
 
-  test.concurrent('Apply: changes without a restart, pending ones, an invalid file, a file without rest, SIGHUP', async () => {
+  test.concurrent('Apply: changes without a restart, pending ones, an invalid file, a file without rest, SIGHUP; nothing without the flag', async () => {
     const node = await launch(rigs[0], ['--live-config=Apply', '--live-config-watch-period=2s']);
     const { kubelet } = node;
     await node.untilNewest('good');
@@ -192,6 +192,19 @@ describeOnRig('live configuration', () => {
     expect(kubelet.log.matching(/Rejected the configuration files/)).toHaveLength(2);
     expect(kubelet.log.matching(/Restarting the kubelet in place/)).toEqual([]);
     expect(await kubelet.stop()).toEqual(clean);
+
+    // Without the flag there is nothing of it, and SIGHUP ends the process.
+    const plain = new LiveNode(
+      rigs[0]?.newKubelet({ name: 'plain', nodeName: 'node', settingsInFile: true }),
+    );
+    await plain.kubelet.start();
+    plain.change({ maxPods: 7 });
+    expect((await plain.kubelet.secure('/configz/history')).status).toBe(404);
+    expect(await plain.metric('kubelet_node_config')).toEqual([]);
+    expect(await plain.inForce()).toMatchObject({ maxPods: 110 });
+    expect(await plain.kubelet.stop('SIGHUP')).toEqual({ code: null, signal: 'SIGHUP' });
+    expect(existsSync(join(plain.kubelet.rootDir, 'live-config'))).toBe(false);
+    expect(plain.kubelet.log.matching(/live-config/)).toEqual([]);
   });
 
   test.concurrent('Restart: in place without effect on pods and node; deadly changes, a crash and half a file fall back', async ({

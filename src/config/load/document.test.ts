@@ -10,9 +10,12 @@ staticPodURLHeader:
 const json = JSON.stringify({ url: 'http://user:hush@127.0.0.1/', header: { a: ['hush'] } }, undefined, 1);
 
 describe('a syntax error', () => {
-  test('is described with its place, without what is there', () => {
+  test('is described with its place and without the text', () => {
     expect(parseDocument('c.yaml', 'a:\n- }hush\n').problems).toEqual([
-      { where: 'c.yaml:2:3', message: expect.stringMatching(/^Unexpected flow-map-end token in YAML stream$/) },
+      {
+        where: 'c.yaml:2:3',
+        message: expect.stringMatching(/^Unexpected flow-map-end token in YAML stream$/),
+      },
       { where: 'c.yaml:2:4', message: 'Unexpected scalar token in YAML stream' },
     ]);
   });
