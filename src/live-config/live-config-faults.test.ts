@@ -107,6 +107,37 @@ describe('the first start', () => {
   });
 });
 
+describe('a stop during the start of what is on trial', () => {
+  test('is an interruption if the start has just begun', async () => {
+    const process = await proven();
+    await process.write({ fixed: '2', does: 'hangs' });
+    await process.stop();
+    expect([process.exit, process.outcomes()[0]]).toEqual([0, 'interrupted']);
+    expect((await process.restart()).actions).toEqual(['run /2/hangs']);
+  });
+
+  test('is the verdict if the start hangs: a service manager would try it again and again', async () => {
+    const process = await proven();
+    await process.write({ fixed: '2', does: 'hangs' });
+    await process.clock.advance(10_000);
+    await process.stop();
+    expect([process.exit, process.outcomes()[0]]).toEqual([0, 'fell-back']);
+    expect((await process.restart()).actions).toEqual(['run 1/1/']);
+  });
+});
+
+test('fifty restarts in place leave no timer behind', async () => {
+  const process = await proven();
+  await process.write({ fixed: '2' });
+  await process.passTrial();
+  const timers = process.clock.pendingTimers();
+  for (let count = 0; count < 50; count++) await process.write({ fixed: `v${count}` });
+  await process.passTrial();
+  expect(process.actions.filter((action) => action.startsWith('run '))).toHaveLength(51);
+  expect(process.outcomes()[0]).toBe('good');
+  expect(process.clock.pendingTimers()).toBe(timers);
+});
+
 test('a crash before the history was written is recorded at the next start', async () => {
   const process = await proven();
   const history = process.state('history') ?? '';

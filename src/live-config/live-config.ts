@@ -17,6 +17,7 @@ import { ReloadNotice } from './reload-notice.ts';
 import { ReloadTimer } from './reload-timer.ts';
 import type { StateFiles } from './state-files.ts';
 import { Trial } from './trial.ts';
+import { computeStopVerdict } from './trial-verdict.ts';
 
 interface Deps<Run> extends LiveConfigDeps<Run> {
   readonly status: ConfigStatus;
@@ -90,9 +91,20 @@ export class LiveConfig<Run> {
       watcher.close();
       inner.abort(new Aborted('the kubelet is stopping'));
       await looking;
-      if (this.#trial !== undefined && (signal.aborted || !hasFailed))
-        await this.#journal.ended(this.#trial.candidate, 'interrupted');
+      if (signal.aborted || !hasFailed) await this.#interrupt();
     }
+  }
+
+  async #interrupt(): Promise<void> {
+    const trial = this.#trial;
+    if (trial === undefined) return;
+    const { startingSinceMs } = this.#runs;
+    const nowMs = this.#deps.clock.monotonic();
+    const reason = computeStopVerdict(startingSinceMs === undefined ? undefined : nowMs - startingSinceMs);
+    const known = this.#lastKnownGood;
+    if (reason === undefined || known === undefined)
+      await this.#journal.ended(trial.candidate, 'interrupted');
+    else await this.#journal.fellBack(trial.candidate, known, reason);
   }
 
   async #start(first: LoadResult<Run>): Promise<Candidate<Run> | undefined> {
