@@ -7,7 +7,7 @@ import { untilAborted } from '../base/abort/race-abort.ts';
 import { realClock } from '../base/clock.ts';
 import { startComponent } from '../base/component.ts';
 import { Aborted } from '../base/errors.ts';
-import { silentLogger } from '../base/log/log.ts';
+import { type Logger, silentLogger } from '../base/log/log.ts';
 import type { LiveConfiguration } from '../config/live/live-configuration.ts';
 import { ConfigurationDirectory } from '../edge/files/configuration-files.ts';
 import type { ConfigStatus } from '../live-config/config-status.ts';
@@ -23,6 +23,7 @@ interface Command {
   readonly root: string;
   /** How often a kubelet was begun. */
   readonly runs: () => number;
+  readonly warnings: readonly string[];
   readonly status: () => ConfigStatus;
   readonly hangUp: () => void;
   /** Waits until maxPods has this value. */
@@ -55,6 +56,12 @@ async function command(
     await untilAborted(life.signal);
     return 0;
   };
+  const warnings: string[] = [];
+  const log: Logger = {
+    ...silentLogger,
+    warn: (message) => void warnings.push(message),
+    with: () => log,
+  };
   let hangUp = (): void => undefined;
   const stop = new AbortController();
   const ended = runLiveCommand(
@@ -64,7 +71,7 @@ async function command(
       files: new ConfigurationDirectory(root, realClock),
       host: async () => ({ cgroupVersion: 2, hasTlsGroup: () => true }),
       run,
-      loggerOf: () => silentLogger,
+      loggerOf: () => log,
       onHangup: (listener) => {
         hangUp = listener;
       },
@@ -81,6 +88,7 @@ async function command(
   return {
     root,
     runs: () => seen.runs,
+    warnings,
     status: () => {
       if (seen.status === undefined) throw new Error('no kubelet was begun');
       return seen.status;
@@ -121,6 +129,14 @@ test.concurrent('a file that is mounted from a ConfigMap, whose data directory i
   await node.untilMaxPods(12);
   await publish(node.root, 'v3', `${head}maxPods: 13\n`);
   await node.untilMaxPods(13);
+  // As a start does.
+  const more = `${head}maxPods: 14\n---\nmaxPods: 15\n`;
+  await publish(node.root, 'v4', more);
+  await node.untilMaxPods(14);
+  const [warning = ''] = node.warnings;
+  expect(warning).toMatch(/more than one document; only the first is read/);
+  await publish(node.root, 'v5', more.replace('14', '16'));
+  await node.untilMaxPods(16);
   expect(node.runs()).toBe(1);
   expect(await node.stop()).toBe(0);
 }, 60_000);

@@ -146,7 +146,7 @@ class LiveCommand {
     if (signal.aborted) onAbort();
     const live: LiveRun = {
       status: this.#status,
-      kubelet: new LiveKubelet(outcome, hooks),
+      kubelet: new LiveKubelet(outcome, hooks, (applied, started) => this.#logNewWarnings(applied, started)),
       started: startedComponent(() => {
         this.#gap.end();
         hooks.started();
@@ -160,6 +160,17 @@ class LiveCommand {
       if (this.#stop.signal.aborted) this.#gap.end();
       else if (outcome.gates.SystemdWatchdog) this.#gap.begin();
     }
+  }
+
+  /** A start logs all of them. */
+  #logNewWarnings(applied: RunOutcome, started: RunOutcome): void {
+    const known = new Set([
+      ...started.warnings,
+      ...started.settingWarnings.map((each) => JSON.stringify(each)),
+    ]);
+    for (const warning of applied.warnings) if (!known.has(warning)) this.#log.warn(warning);
+    for (const each of applied.settingWarnings)
+      if (!known.has(JSON.stringify(each))) this.#log.warn(each.message, each.values);
   }
 
   async #load(content?: ConfigContent): Promise<LoadResult<RunOutcome>> {

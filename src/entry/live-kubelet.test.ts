@@ -28,7 +28,7 @@ async function begun(config: object, { checks = [], isShuttingDown = false, read
     assembled: (kubelet: RunningKubelet<RunOutcome>) => void assembled.push(kubelet),
     started: () => undefined,
   };
-  const live = new LiveKubelet(outcome, hooks);
+  const live = new LiveKubelet(outcome, hooks, () => undefined);
   const inForce = live.begin({ ...outcome.config, cgroupDriver: 'systemd' });
   const conditions = ready === undefined ? [] : [{ type: 'Ready', status: ready }];
   const ownNode = { get: () => ({ status: { conditions } }) };

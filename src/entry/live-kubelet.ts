@@ -12,14 +12,19 @@ import { maskConfiguration } from '../startup/effective-config.ts';
 
 type Observed = Pick<Kubelet, 'stores' | 'trial'>;
 
+/** Called after a configuration was put in force, with the one that the kubelet started with. */
+type OnApplied = (applied: RunOutcome, started: RunOutcome) => void;
+
 export class LiveKubelet {
   readonly #outcome: RunOutcome;
   readonly #hooks: RunHooks<RunOutcome>;
+  readonly #onApplied: OnApplied;
   #inForce: LiveConfiguration | undefined;
 
-  constructor(outcome: RunOutcome, hooks: RunHooks<RunOutcome>) {
+  constructor(outcome: RunOutcome, hooks: RunHooks<RunOutcome>, onApplied: OnApplied) {
     this.#outcome = outcome;
     this.#hooks = hooks;
+    this.#onApplied = onApplied;
   }
 
   /** `config`: with what start-up put in place of the file's values. */
@@ -31,7 +36,16 @@ export class LiveKubelet {
   /** Before its components start. */
   assembled(kubelet: Observed): void {
     const inForce = this.#inForce;
-    if (inForce !== undefined) this.#hooks.assembled(runningKubelet(kubelet, inForce, this.#outcome));
+    if (inForce === undefined) return;
+    const outcome = this.#outcome;
+    const running = runningKubelet(kubelet, inForce, outcome);
+    this.#hooks.assembled({
+      ...running,
+      apply: (next) => {
+        running.apply(next);
+        this.#onApplied(next, outcome);
+      },
+    });
   }
 }
 
