@@ -299,6 +299,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const live = assembleLive(input, {
     node,
     workers,
+    volumes: volumes.manager,
     eviction,
     sources,
     logRotation,
