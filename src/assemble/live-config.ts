@@ -40,16 +40,17 @@ interface AssembledLiveConfig {
   readonly trial: KubeletTrial | undefined;
 }
 
-type LiveConfigInput = Pick<AssembleInput, 'capacity' | 'configStatus' | 'flags' | 'topology'>;
+type LiveConfigInput = Pick<AssembleInput, 'capacity' | 'config' | 'configStatus' | 'flags' | 'topology'>;
 
 /** Nothing without --live-config. */
 export function assembleLiveConfig(
-  { capacity, configStatus, flags, topology }: LiveConfigInput,
+  { capacity, config, configStatus, flags, topology }: LiveConfigInput,
   { checks, cri, events, metrics, shutdown }: LiveConfigRooms,
 ): AssembledLiveConfig {
   if (configStatus === undefined) return { components: [], handlers: {}, stores: [], trial: undefined };
   const images = new ImageServiceCheck({
     imageFsInfo: (request, options) => cri.imageFsInfo(request, options),
+    requestTimeoutMs: () => config.runtimeRequestTimeout.ms,
   });
   measureConfigStatus(metrics.registry, configStatus);
   return {

@@ -9,7 +9,7 @@ test('reports the result of the last call, and calls once at a time', async () =
     new Promise((resolve, reject) => {
       calls.push({ end: (err) => (err === undefined ? resolve({}) : reject(err)) });
     });
-  const images = new ImageServiceCheck({ imageFsInfo });
+  const images = new ImageServiceCheck({ imageFsInfo, requestTimeoutMs: () => 120_000 });
   const clock = new FakeClock();
   expect(images.check()).toBeUndefined();
   expect(images.check()).toBeUndefined();
@@ -21,4 +21,12 @@ test('reports the result of the last call, and calls once at a time', async () =
   calls[1]?.end();
   await clock.settle();
   expect(images.check()).toBeUndefined();
+});
+
+test('waits no longer than any call may take, and at most ten seconds', () => {
+  const waits: number[] = [];
+  const imageFsInfo = async (_: object, { timeoutMs }: { readonly timeoutMs: number }): Promise<void> =>
+    void waits.push(timeoutMs);
+  for (const ms of [120_000, 1]) new ImageServiceCheck({ imageFsInfo, requestTimeoutMs: () => ms }).check();
+  expect(waits).toEqual([10_000, 1]);
 });

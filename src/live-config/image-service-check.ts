@@ -5,9 +5,11 @@ import { describeError } from '../base/errors.ts';
 
 interface ImageServiceCheckDeps {
   readonly imageFsInfo: (request: object, options: { readonly timeoutMs: number }) => Promise<unknown>;
+  /** runtimeRequestTimeout, read for each call: one that is too short is a fault of the configuration. */
+  readonly requestTimeoutMs: () => number;
 }
 
-const timeoutMs = 10_000;
+const longestMs = 10_000;
 
 export class ImageServiceCheck {
   readonly #deps: ImageServiceCheckDeps;
@@ -27,7 +29,8 @@ export class ImageServiceCheck {
   async #call(): Promise<void> {
     this.#isRunning = true;
     try {
-      await this.#deps.imageFsInfo({}, { timeoutMs });
+      const { imageFsInfo, requestTimeoutMs } = this.#deps;
+      await imageFsInfo({}, { timeoutMs: Math.min(longestMs, requestTimeoutMs()) });
       this.#failure = undefined;
     } catch (err) {
       this.#failure = `the image service is unavailable: ${describeError(err)}`;
