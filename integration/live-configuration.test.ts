@@ -1,5 +1,5 @@
 // A changed configuration under a running kubelet, and at its start: applied, restarted in place, rejected, fallen back.
-import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -27,7 +27,8 @@ type Config = Readonly<Record<string, unknown>>;
 class LiveNode {
   readonly kubelet: Kubelet;
 
-  constructor(kubelet: Kubelet) {
+  constructor(kubelet: Kubelet | undefined) {
+    if (kubelet === undefined) throw new Error('no rig');
     this.kubelet = kubelet;
   }
 
@@ -60,14 +61,23 @@ class LiveNode {
   }
 
   /** The newest configuration has this outcome and changed this field. */
-  async untilNewest(outcome: HistoryEntry['outcome'], path?: string): Promise<Page> {
+  async untilNewest(outcome: HistoryEntry['outcome'], path?: string, reason = /^/): Promise<Page> {
     return await this.until(
       `${path ?? 'a configuration'} to be ${outcome}`,
       ({ configurations: [newest] }) => {
         const changed = path === undefined || newest?.changes.some((each) => each.path === path) === true;
-        return newest?.outcome === outcome && changed;
+        const because = reason.test(newest?.reasons.join('\n') ?? '');
+        return newest?.outcome === outcome && changed && because;
       },
     );
+  }
+
+  /** The newest configuration changed this field and failed, and the last known good one is in force again. */
+  async untilBack(path: string): Promise<Page> {
+    await this.untilNewest('fell-back', path);
+    return await this.until('the last known good configuration to be active', ({ current }) => {
+      return current.active === current.lastKnownGood;
+    });
   }
 
   async inForce(): Promise<Config> {
@@ -114,13 +124,12 @@ describeOnRig('live configuration', () => {
     flags: readonly string[],
     env: Readonly<Record<string, string>> = {},
   ): Promise<LiveNode> => {
-    if (rig === undefined) throw new Error('no rig');
-    const node = new LiveNode(rig.newKubelet({ nodeName: 'node', settingsInFile: true, flags, env }));
+    const node = new LiveNode(rig?.newKubelet({ nodeName: 'node', settingsInFile: true, flags, env }));
     await node.kubelet.start();
     return node;
   };
 
-  test.concurrent('Apply: changes without a restart, pending ones, an invalid file, a file without rest, SIGHUP', async () => {
+  test.concurrent('Apply: changes without a restart, pending ones, an invalid file, a file without rest, SIGHUP; nothing without the flag', async () => {
     const node = await launch(rigs[0], ['--live-config=Apply', '--live-config-watch-period=2s']);
     const { kubelet } = node;
     await node.untilNewest('good');
@@ -153,6 +162,11 @@ describeOnRig('live configuration', () => {
     expect(rejected.configurations[0]?.reasons.join('\n')).toMatch(/maxPods[\s\S]*no\.such/);
     expect(await node.metric('kubelet_node_config_error')).toEqual(['kubelet_node_config_error 1']);
 
+    // Nor does one that the next start would refuse.
+    node.change({ maxPods: 110, evictionHard: { 'memory.available': '4Ti' } });
+    const impossible = await node.untilNewest('rejected', undefined, /Expected capacity >= reservation/);
+    expect(impossible.current.active).toBe(current.active);
+
     // Replaced a hundred times a second.
     const valid = { ...node.config(), maxPods: 50, evictionHard: { 'memory.available': '100Mi' } };
     const loads = async (): Promise<number> =>
@@ -175,9 +189,22 @@ describeOnRig('live configuration', () => {
     process.kill(kubelet.pid ?? 0, 'SIGHUP');
     await kubelet.log.waitForLine(/Received SIGHUP/, { from });
     expect(kubelet.pid).toBe(pid);
-    expect(kubelet.log.matching(/Rejected the configuration files/)).toHaveLength(1);
+    expect(kubelet.log.matching(/Rejected the configuration files/)).toHaveLength(2);
     expect(kubelet.log.matching(/Restarting the kubelet in place/)).toEqual([]);
     expect(await kubelet.stop()).toEqual(clean);
+
+    // Without the flag there is nothing of it, and SIGHUP ends the process.
+    const plain = new LiveNode(
+      rigs[0]?.newKubelet({ name: 'plain', nodeName: 'node', settingsInFile: true }),
+    );
+    await plain.kubelet.start();
+    plain.change({ maxPods: 7 });
+    expect((await plain.kubelet.secure('/configz/history')).status).toBe(404);
+    expect(await plain.metric('kubelet_node_config')).toEqual([]);
+    expect(await plain.inForce()).toMatchObject({ maxPods: 110 });
+    expect(await plain.kubelet.stop('SIGHUP')).toEqual({ code: null, signal: 'SIGHUP' });
+    expect(existsSync(join(plain.kubelet.rootDir, 'live-config'))).toBe(false);
+    expect(plain.kubelet.log.matching(/live-config/)).toEqual([]);
   });
 
   test.concurrent('Restart: in place without effect on pods and node; deadly changes, a crash and half a file fall back', async ({
@@ -199,13 +226,17 @@ describeOnRig('live configuration', () => {
     await node.untilNewest('good');
     await cluster.untilNodeReady();
     await cluster.untilReady('steady-node');
-    const visible = async (): Promise<unknown> => ({
-      node: readyCondition(cluster.node()?.status),
+    const ofPod = async () => ({
       pod: readyCondition(cluster.pod('steady-node')?.status),
       containers: await node.containers(['steady']),
+    });
+    const visible = async () => ({
+      ...(await ofPod()),
+      node: readyCondition(cluster.node()?.status),
       pid: kubelet.pid,
     });
     const before = await visible();
+    const podBefore = await ofPod();
 
     const used: (readonly number[])[] = [];
     for (const maxOpenFiles of [900_001, 900_002, 900_003, 900_004]) {
@@ -238,14 +269,16 @@ describeOnRig('live configuration', () => {
     // The runtime's socket does not exist.
     const endpoint = node.config()['containerRuntimeEndpoint'];
     node.change({ containerRuntimeEndpoint: 'unix:///run/no-such-runtime.sock' });
-    const back = await node.untilNewest('fell-back', 'containerRuntimeEndpoint');
+    const back = await node.untilBack('containerRuntimeEndpoint');
     expect(back.current).toMatchObject({
-      active: back.current.lastKnownGood,
       assigned: back.configurations[0]?.checksum,
       error: expect.stringMatching(/no-such-runtime|did not start/),
     });
     await node.untilHealthy();
-    expect(await visible()).toEqual(before);
+    expect(kubelet.pid).toBe(before.pid);
+    expect(await ofPod()).toEqual(podBefore);
+    // A kubelet without a runtime may have reported that the node is not ready.
+    await cluster.untilNodeReady();
     // Longer than systemd allows without a sign of life.
     expect(systemd.states().filter((state) => state === 'WATCHDOG=1').length).toBeGreaterThan(3);
     const reasons = (): readonly (string | undefined)[] =>
@@ -254,10 +287,20 @@ describeOnRig('live configuration', () => {
     expect(reasons()).toContain('KubeletConfigChanged');
     expect(await kubelet.stop()).toEqual(clean);
 
-    // Impossible at the start of the process: more is reserved than there is.
-    node.change({ containerRuntimeEndpoint: endpoint, kubeReserved: { memory: '4Ti' } });
+    // Nor does that of the image service, without which the kubelet seems healthy.
     await kubelet.start({ keepConfig: true });
-    const impossible = await node.untilNewest('fell-back', 'kubeReserved');
+    node.change({
+      containerRuntimeEndpoint: endpoint,
+      imageServiceEndpoint: 'unix:///run/no-such-images.sock',
+    });
+    const noImages = await node.untilBack('imageServiceEndpoint');
+    expect(noImages.configurations[0]?.reasons[0]).toContain('the image service is unavailable');
+    expect(await kubelet.stop()).toEqual(clean);
+
+    // Impossible at the start of the process: more is reserved than there is.
+    node.change({ imageServiceEndpoint: '', kubeReserved: { memory: '4Ti' } });
+    await kubelet.start({ keepConfig: true });
+    const impossible = await node.untilBack('kubeReserved');
     expect(impossible.configurations[0]?.reasons[0]).toContain('Expected capacity >= reservation');
 
     // Killed while a configuration is on trial: it is not tried again.
@@ -276,7 +319,7 @@ describeOnRig('live configuration', () => {
     await kubelet.start({ keepConfig: true });
     await node.untilNewest('rejected');
     expect(kubelet.log.matching(/^E.*Using the last known good configuration/, from)).toHaveLength(1);
-    expect(await visible()).toEqual({ ...(before as object), pid: kubelet.pid });
+    expect(await ofPod()).toEqual(podBefore);
     expect(await kubelet.stop()).toEqual(clean);
   });
 });

@@ -31,7 +31,7 @@ import { assembleImageGc } from './image-gc.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
 import { assembleLive } from './live.ts';
-import { assembleLiveConfig } from './live-config.ts';
+import { assembleLiveConfig, type KubeletTrial } from './live-config.ts';
 import { assembleLogRotation } from './log-rotation.ts';
 import { assembleNetwork } from './network.ts';
 import { assembleNode, assembleStartup } from './node.ts';
@@ -62,6 +62,8 @@ export interface Kubelet {
   readonly events: Pick<EventRecorder, 'recent'>;
   readonly explainer: PodExplainer<PastEvent>;
   readonly checks: readonly HealthCheck[];
+  /** Undefined without live configuration. */
+  readonly trial: KubeletTrial | undefined;
   /** Closes the connections, after every component has stopped. */
   readonly close: () => void;
 }
@@ -274,7 +276,13 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
   });
   const history = assembleHistory(input, { stores, events, readers, cgroups, metrics });
-  const liveConfig = assembleLiveConfig(input, { events, metrics });
+  const liveConfig = assembleLiveConfig(input, {
+    events,
+    metrics,
+    cri,
+    checks,
+    shutdown: stores.shutdown,
+  });
   const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
   const explain = { pods: explainer, eviction: eviction.dryRun };
   const handlers = {
@@ -291,6 +299,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const live = assembleLive(input, {
     node,
     workers,
+    volumes: volumes.manager,
     eviction,
     sources,
     logRotation,
@@ -367,5 +376,6 @@ export function assemble(input: AssembleInput): Kubelet {
       ...(api && { apiServer: api }),
     },
   };
-  return { components, stores, wiring, events, explainer, checks, close };
+  const { trial } = liveConfig;
+  return { components, stores, wiring, events, explainer, checks, trial, close };
 }

@@ -12,6 +12,7 @@ interface LiveRooms {
   /** Undefined on a standalone node. */
   readonly node: { readonly lease: NodeLease; readonly status: NodeStatusLoop } | undefined;
   readonly workers: { readonly pokeAll: () => void };
+  readonly volumes: { scheduleUpdates(): void };
   readonly eviction: { readonly settingsChanged: () => void };
   readonly sources: Readonly<Record<'files' | 'url', { poke(): void } | undefined>>;
   readonly logRotation: LogRotation | undefined;
@@ -23,7 +24,7 @@ interface LiveRooms {
 /** None without live configuration. */
 export function assembleLive(
   { config, live, verbosity }: Pick<AssembleInput, 'config' | 'live' | 'verbosity'>,
-  { eviction, logRotation, node, pulls, shutdown, sources, workers }: LiveRooms,
+  { eviction, logRotation, node, pulls, shutdown, sources, volumes, workers }: LiveRooms,
 ): readonly Component[] {
   if (live === undefined) return [];
   const { pokeAll } = workers;
@@ -35,7 +36,10 @@ export function assembleLive(
   return [
     followConfiguration(live, {
       'logging.verbosity': () => verbosity?.set(config.logging.verbosity),
-      syncFrequency: pokeAll,
+      syncFrequency: () => {
+        pokeAll();
+        volumes.scheduleUpdates();
+      },
       'crashLoopBackOff.maxContainerRestartPeriod': pokeAll,
       fileCheckFrequency: () => sources.files?.poke(),
       httpCheckFrequency: () => sources.url?.poke(),

@@ -64,7 +64,9 @@ export function assembleRuntime(
     rootDir: flags.rootDir,
     enabled: gates.UserNamespacesSupport,
     idsPerPod: config.userNamespaces?.idsPerPod,
-    maxPods: config.maxPods,
+    get maxPods() {
+      return config.maxPods;
+    },
     idRange: edges.idRange,
   });
   const settings = podConfigSettings({

@@ -146,7 +146,7 @@ class LiveCommand {
     if (signal.aborted) onAbort();
     const live: LiveRun = {
       status: this.#status,
-      kubelet: new LiveKubelet(outcome, hooks),
+      kubelet: new LiveKubelet(outcome, hooks, (applied, started) => this.#logNewWarnings(applied, started)),
       started: startedComponent(() => {
         this.#gap.end();
         hooks.started();
@@ -162,11 +162,27 @@ class LiveCommand {
     }
   }
 
+  /** A start logs all of them. */
+  #logNewWarnings(applied: RunOutcome, started: RunOutcome): void {
+    const known = new Set([
+      ...started.warnings,
+      ...started.settingWarnings.map((each) => JSON.stringify(each)),
+    ]);
+    for (const warning of applied.warnings) if (!known.has(warning)) this.#log.warn(warning);
+    for (const each of applied.settingWarnings)
+      if (!known.has(JSON.stringify(each))) this.#log.warn(each.message, each.values);
+  }
+
   async #load(content?: ConfigContent): Promise<LoadResult<RunOutcome>> {
     const { argv, files, host } = this.#input;
     const source = content === undefined ? files : recordedFiles(content, files.workingDirectory);
     const recording = new RecordingFiles(source);
-    const hostOnce = (): Promise<HostFacts> => (this.#host ??= host());
+    const hostOnce = (): Promise<HostFacts> =>
+      (this.#host ??= host().catch((err: unknown) => {
+        // The next load retries.
+        this.#host = undefined;
+        throw err;
+      }));
     const outcome = await loadCommandLine({ argv, files: recording, host: hostOnce }).catch(failed);
     const read = recording.content();
     const found = { checksum: checksumOf(read), sources: Object.keys(read.files) };

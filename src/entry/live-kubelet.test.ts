@@ -15,24 +15,27 @@ async function outcomeOf(config: object): Promise<RunOutcome> {
 }
 
 interface Node {
-  readonly checks: readonly HealthCheck[];
+  readonly checks?: readonly HealthCheck[];
   readonly ready?: string;
+  readonly isShuttingDown?: boolean;
 }
 
 /** A kubelet that began with this configuration, on a runtime with another cgroup driver. */
-async function begun(config: object, { checks, ready }: Node = { checks: [] }) {
+async function begun(config: object, { checks = [], isShuttingDown = false, ready }: Node = {}) {
   const outcome = await outcomeOf(config);
   const assembled: RunningKubelet<RunOutcome>[] = [];
   const hooks = {
     assembled: (kubelet: RunningKubelet<RunOutcome>) => void assembled.push(kubelet),
     started: () => undefined,
   };
-  const live = new LiveKubelet(outcome, hooks);
+  const live = new LiveKubelet(outcome, hooks, () => undefined);
   const inForce = live.begin({ ...outcome.config, cgroupDriver: 'systemd' });
   const conditions = ready === undefined ? [] : [{ type: 'Ready', status: ready }];
   const ownNode = { get: () => ({ status: { conditions } }) };
   const stores = { ownNode } as unknown as Parameters<LiveKubelet['assembled']>[0]['stores'];
-  live.assembled({ checks, stores });
+  const fault = ({ maxPods }: { readonly maxPods: number }): string | undefined =>
+    maxPods > 1_000 ? `${maxPods} is too much` : undefined;
+  live.assembled({ stores, trial: { checks, fault, isShuttingDown: () => isShuttingDown } });
   const [kubelet] = assembled;
   if (kubelet === undefined) throw new Error('not assembled');
   return { kubelet, inForce };
@@ -47,6 +50,7 @@ test('compares with what is in force, and applies what needs no restart', async 
       { path: 'maxPods', applies: 'now', old: '10', new: '20' },
     ],
     isPartlyApplicable: true,
+    fault: undefined,
   });
   kubelet.apply(next);
   expect(inForce.current()).toMatchObject({ maxPods: 20, port: 10_250, cgroupDriver: 'systemd' });
@@ -81,6 +85,17 @@ test.each([
   ['Unknown', undefined],
   [undefined, undefined],
 ])('a Ready condition that is %s', async (ready, want) => {
-  const node = { checks: [], ...(ready === undefined ? {} : { ready }) };
+  const node = ready === undefined ? {} : { ready };
   expect((await begun({}, node)).kubelet.isNodeReady()).toBe(want);
+});
+
+test('what the machine cannot hold is judged as it would be in force', async () => {
+  const { kubelet } = await begun({ maxPods: 10 });
+  const next = await outcomeOf({ maxPods: 2_000, port: 10_260 });
+  expect(kubelet.compare(next)).toMatchObject({ isPartlyApplicable: false, fault: '2000 is too much' });
+});
+
+test('reports a shutdown of the machine', async () => {
+  expect((await begun({})).kubelet.isShuttingDown()).toBe(false);
+  expect((await begun({}, { isShuttingDown: true })).kubelet.isShuttingDown()).toBe(true);
 });

@@ -10,16 +10,21 @@ import type { RunHooks, RunningKubelet } from '../live-config/candidate.ts';
 import { type DescribedChange, describeChanges } from '../live-config/described-changes.ts';
 import { maskConfiguration } from '../startup/effective-config.ts';
 
-type Observed = Pick<Kubelet, 'checks' | 'stores'>;
+type Observed = Pick<Kubelet, 'stores' | 'trial'>;
+
+/** Called after a configuration was put in force, with the one that the kubelet started with. */
+type OnApplied = (applied: RunOutcome, started: RunOutcome) => void;
 
 export class LiveKubelet {
   readonly #outcome: RunOutcome;
   readonly #hooks: RunHooks<RunOutcome>;
+  readonly #onApplied: OnApplied;
   #inForce: LiveConfiguration | undefined;
 
-  constructor(outcome: RunOutcome, hooks: RunHooks<RunOutcome>) {
+  constructor(outcome: RunOutcome, hooks: RunHooks<RunOutcome>, onApplied: OnApplied) {
     this.#outcome = outcome;
     this.#hooks = hooks;
+    this.#onApplied = onApplied;
   }
 
   /** `config`: with what start-up put in place of the file's values. */
@@ -31,7 +36,16 @@ export class LiveKubelet {
   /** Before its components start. */
   assembled(kubelet: Observed): void {
     const inForce = this.#inForce;
-    if (inForce !== undefined) this.#hooks.assembled(runningKubelet(kubelet, inForce, this.#outcome));
+    if (inForce === undefined) return;
+    const outcome = this.#outcome;
+    const running = runningKubelet(kubelet, inForce, outcome);
+    this.#hooks.assembled({
+      ...running,
+      apply: (next) => {
+        running.apply(next);
+        this.#onApplied(next, outcome);
+      },
+    });
   }
 }
 
@@ -47,20 +61,24 @@ function runningKubelet(
     compare: (next) => {
       const config = prepared(next);
       const { flags, gates } = started;
-      const mix = { config: inForce.preview(config), flags, gates };
+      const preview = inForce.preview(config);
+      const fault = kubelet.trial?.fault(preview);
+      const { problems } = validateConfiguration({ config: preview, flags, gates }, undefined);
       return {
         changes: describe(inForce.current(), config, providerChanges(started, next)),
-        isPartlyApplicable: validateConfiguration(mix, undefined).problems.length === 0,
+        isPartlyApplicable: problems.length === 0 && fault === undefined,
+        fault,
       };
     },
     apply: (next) => void inForce.apply(prepared(next)),
     symptom: () => {
-      for (const check of kubelet.checks) {
+      for (const check of kubelet.trial?.checks ?? []) {
         const problem = check.advisory === true ? undefined : check.check();
         if (problem !== undefined) return problem;
       }
       return undefined;
     },
+    isShuttingDown: () => kubelet.trial?.isShuttingDown() === true,
     isNodeReady: () => {
       const conditions = kubelet.stores.ownNode.get()?.status?.conditions ?? [];
       const status = conditions.find(({ type }) => type === 'Ready')?.status;

@@ -28,11 +28,15 @@ export interface RunningKubelet<Run> {
     readonly changes: readonly DescribedChange[];
     /** Whether what needs no restart can be applied alone. */
     readonly isPartlyApplicable: boolean;
+    /** Why the machine cannot hold what would be in force without a restart: the next start would fail. */
+    readonly fault: string | undefined;
   };
   /** Puts in force what needs no restart. */
   apply(next: Run): void;
   /** The first failing health check. */
   symptom(): string | undefined;
+  /** The machine is being shut down: a restart in place would end its delay, and the node is not ready. */
+  isShuttingDown(): boolean;
   /** The Ready condition as the kubelet reported it; undefined if it is not known. */
   isNodeReady(): boolean | undefined;
 }

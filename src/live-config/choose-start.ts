@@ -35,7 +35,8 @@ export async function chooseStart<Run>(
     marker: saved.marker,
   });
   if (lastKnownGood !== undefined && decision.run === 'last-known-good') {
-    await journal.startedWithout(first, lastKnownGood, decision.because);
+    const changes = first.kind === 'invalid' ? [] : deps.compare(lastKnownGood.run, first.run);
+    await journal.startedWithout(first, lastKnownGood, { because: decision.because, changes });
     return { candidate: lastKnownGood, isOnTrial: false, lastKnownGood };
   }
   if (first.kind === 'invalid') return { candidate: undefined, isOnTrial: false, lastKnownGood };

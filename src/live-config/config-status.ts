@@ -23,7 +23,7 @@ export interface HistoryEntry {
   /** When it was read, RFC 3339. */
   readonly time: string;
   readonly checksum: string;
-  /** Absolute paths. */
+  /** Absolute paths; the first ones of many. */
   readonly sources: readonly string[];
   /** Against the configuration in force before; none for the first one of a process. */
   readonly changes: readonly DescribedChange[];
@@ -37,7 +37,7 @@ export interface HistoryEntry {
 }
 
 export interface CurrentConfigs {
-  /** Of the files, if they are valid. */
+  /** Of the files as last read, valid or not. */
   readonly assigned: string | undefined;
   /** What runs. */
   readonly active: string | undefined;
@@ -57,7 +57,14 @@ export interface Notice {
 
 type LoadResultKind = 'unchanged' | 'changed' | 'invalid';
 
-export const historyLimits = { entries: 50, changes: 50, reasons: 20, reasonLength: 400, notices: 20 };
+export const historyLimits = {
+  entries: 50,
+  sources: 50,
+  changes: 50,
+  reasons: 20,
+  reasonLength: 400,
+  notices: 20,
+};
 
 export class ConfigStatus implements Store {
   readonly storeName = 'ConfigStatus';
@@ -100,9 +107,10 @@ export class ConfigStatus implements Store {
   }
 
   add(entry: Omit<HistoryEntry, 'outcomeTime' | 'moreChanges'>): void {
-    const { changes, reasons, time } = entry;
+    const { changes, reasons, sources, time } = entry;
     const bounded = {
       ...entry,
+      sources: sources.slice(0, historyLimits.sources),
       changes: changes.slice(0, historyLimits.changes),
       moreChanges: Math.max(0, changes.length - historyLimits.changes),
       reasons: boundReasons(reasons),

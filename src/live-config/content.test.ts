@@ -16,9 +16,10 @@ function files(texts: Readonly<Record<string, string>>): SourceFiles {
   };
 }
 
-async function record(source: SourceFiles, directory: string): Promise<RecordingFiles> {
+async function record(source: SourceFiles, directory: string, suffix = ''): Promise<RecordingFiles> {
   const recording = new RecordingFiles(source);
-  for (const { name } of await recording.list(directory)) await recording.read(`${directory}/${name}`);
+  for (const { name } of await recording.list(directory))
+    if (name.endsWith(suffix)) await recording.read(`${directory}/${name}`);
   return recording;
 }
 
@@ -47,6 +48,16 @@ test('the checksum depends on texts, names and failures, not on the order', asyn
   const failing = new RecordingFiles(files({}));
   await expect(failing.read('/missing')).rejects.toThrow('ENOENT');
   expect(checksumOf(failing.content())).not.toBe(checksumOf(new RecordingFiles(files({})).content()));
+});
+
+test('a file that loading passes over, as editors leave them, is no other content', async () => {
+  const texts = { '/d/a.conf': 'x' };
+  const [before, after] = await Promise.all(
+    [texts, { ...texts, '/d/.a.conf.swp': 'half', '/d/a.conf~': 'old' }].map(async (each) =>
+      (await record(files(each), '/d', '.conf')).content(),
+    ),
+  );
+  expect(after).toEqual(before);
 });
 
 test('rejects more than a mebibyte in all', async () => {

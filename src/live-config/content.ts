@@ -2,6 +2,7 @@
 // Invariants: the same argv loads the same configuration from the same content; what is read is bounded, whatever the files
 // contain; the checksum covers every text and every failure to read one.
 import { createHash } from 'node:crypto';
+import { join } from 'node:path/posix';
 import { describeError, KubeletError } from '../base/errors.ts';
 import { isObject } from '../base/guards.ts';
 
@@ -53,8 +54,19 @@ export class RecordingFiles implements SourceFiles {
     this.workingDirectory = files.workingDirectory;
   }
 
+  /** Without names that loading passed over, such as the swap file of an editor. */
   content(): ConfigContent {
-    return { files: this.#read, directories: this.#listed, failures: this.#failures };
+    const isRead = (path: string): boolean =>
+      Object.hasOwn(this.#read, path) || Object.hasOwn(this.#failures, path);
+    const directories = Object.entries(this.#listed).map(([directory, entries]) => [
+      directory,
+      entries.filter(({ isDirectory, name }) => isDirectory || isRead(join(directory, name))),
+    ]);
+    return {
+      files: this.#read,
+      directories: Object.fromEntries(directories) as ConfigContent['directories'],
+      failures: this.#failures,
+    };
   }
 
   async read(path: string): Promise<string> {

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Candidate, InvalidConfig, LoadResult } from './candidate.ts';
 import type { ConfigStatus, Notice, Outcome } from './config-status.ts';
-import type { TrialMarker } from './decide-start.ts';
+import type { StartDecision, TrialMarker } from './decide-start.ts';
 import type { DescribedChange } from './described-changes.ts';
 import type { StateFiles } from './state-files.ts';
 
@@ -16,9 +16,13 @@ interface JournalDeps {
 }
 
 type Source = Pick<Candidate<unknown>, 'checksum' | 'sources'>;
+type FallBackCause = Extract<StartDecision, { run: 'last-known-good' }>['because'];
 type Known = Pick<Candidate<unknown>, 'checksum' | 'sources' | 'content'>;
 
 const shortLength = 12;
+/** What the API accepts as the note of an event. */
+const longestMessage = 1_024;
+const loggedProblems = 100;
 
 export class Journal {
   readonly #deps: JournalDeps;
@@ -26,10 +30,6 @@ export class Journal {
 
   constructor(deps: JournalDeps) {
     this.#deps = deps;
-  }
-
-  get marker(): TrialMarker | undefined {
-    return this.#marker;
   }
 
   /** From the disk. */
@@ -59,9 +59,29 @@ export class Journal {
     log.error('Rejected the configuration files, the configuration in force stays', {
       checksum,
       sources,
-      problems,
+      problems: bounded(problems),
     });
     await this.save();
+  }
+
+  /** Of files that were handled before, after a request of the operator. */
+  unchanged(files: LoadResult<unknown>): void {
+    const { log, status } = this.#deps;
+    const { checksum, sources } = files;
+    if (files.kind === 'invalid')
+      log.error('The configuration files are still invalid, the configuration in force stays', {
+        checksum,
+        sources,
+        problems: bounded(files.problems),
+      });
+    else {
+      const { pendingRestart: pending } = status.current();
+      log.info('The configuration files have not changed', { checksum, sources, pending });
+    }
+  }
+
+  deferred({ checksum }: Source): void {
+    this.#deps.log.info('A changed configuration waits for the end of the first trial', { checksum });
   }
 
   /** Before the configuration is put in force. `good`: it has passed its trial before. */
@@ -130,17 +150,20 @@ export class Journal {
     await this.ended(source, 'unhealthy', reason);
   }
 
-  /** A kubelet that starts with the last known good configuration instead of the files. */
+  /** A kubelet that starts with the last known good configuration instead of the files. `changes`: between the two. */
   async startedWithout(
     files: LoadResult<unknown>,
     known: Source,
-    because: 'invalid' | 'crashed' | 'failed',
+    { because, changes }: { readonly because: FallBackCause; readonly changes: readonly DescribedChange[] },
   ): Promise<void> {
     if (files.kind === 'invalid') await this.rejected(files);
     else {
       this.assigned(files);
       const reason =
         this.#marker?.state === 'failed' ? this.#marker.reason : 'the kubelet crashed in the trial';
+      // The process may have been killed between the marker and the history.
+      const isListed = this.#deps.status.entries().some(({ checksum }) => checksum === files.checksum);
+      if (!isListed) this.#add(files, changes, 'on-trial');
       await this.fellBack(files, known, reason);
     }
     this.#deps.log.error('Using the last known good configuration instead of the configuration files', {
@@ -194,7 +217,7 @@ export class Journal {
   }
 
   #notify(type: Notice['type'], reason: Notice['reason'], message: string): void {
-    this.#deps.status.notify({ type, reason, message });
+    this.#deps.status.notify({ type, reason, message: truncated(message) });
   }
 
   async #mark(marker: TrialMarker): Promise<void> {
@@ -210,6 +233,15 @@ export class Journal {
   #now(): string {
     return new Date(this.#deps.clock.now()).toISOString();
   }
+}
+
+function truncated(message: string): string {
+  return message.length <= longestMessage ? message : `${message.slice(0, longestMessage - 1)}…`;
+}
+
+function bounded(problems: readonly string[]): readonly string[] {
+  const more = problems.length - loggedProblems;
+  return more <= 0 ? problems : [...problems.slice(0, loggedProblems), `and ${more} more`];
 }
 
 function short(checksum: string): string {

@@ -13,7 +13,7 @@ export function measureConfigStatus(
   const which = {
     assigned: registry.gauge({
       name: 'kubelet_node_config_assigned',
-      help: 'The checksum of the configuration files as last read, if they are valid. Always 1.',
+      help: 'The checksum of the configuration files as last read. Always 1.',
       labels,
     }),
     active: registry.gauge({

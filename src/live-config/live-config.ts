@@ -6,16 +6,18 @@
 import type { Clock } from '../base/clock.ts';
 import { Aborted, describeError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
-import type { Candidate, LiveConfigDeps, LoadResult } from './candidate.ts';
+import type { Candidate, InvalidConfig, LiveConfigDeps, LoadResult, RunningKubelet } from './candidate.ts';
 import { chooseStart } from './choose-start.ts';
 import type { ConfigStatus } from './config-status.ts';
-import type { DescribedChange } from './described-changes.ts';
+import { computeAdoption } from './decide-adoption.ts';
+import { FileLoads } from './file-loads.ts';
 import { Journal } from './journal.ts';
 import { KubeletRuns } from './kubelet-runs.ts';
 import { ReloadNotice } from './reload-notice.ts';
 import { ReloadTimer } from './reload-timer.ts';
 import type { StateFiles } from './state-files.ts';
 import { Trial } from './trial.ts';
+import { computeStopVerdict } from './trial-verdict.ts';
 
 interface Deps<Run> extends LiveConfigDeps<Run> {
   readonly status: ConfigStatus;
@@ -31,15 +33,12 @@ export class LiveConfig<Run> {
   readonly #deps: Deps<Run>;
   readonly #journal: Journal;
   readonly #timer: ReloadTimer;
+  readonly #files: FileLoads<Run>;
   readonly #runs: KubeletRuns<Run>;
   readonly #notice: ReloadNotice;
   #lastKnownGood: Candidate<Run> | undefined;
   /** What runs; while changes are pending, what ran before them. */
   #active: Candidate<Run> | undefined;
-  /** The checksum of the files that were handled last, valid or not. */
-  #handled: string | undefined;
-  /** The checksum of invalid files that were seen once: they may be half-written. */
-  #suspect: string | undefined;
   #trial: Trial<Run> | undefined;
   /** Waits for the end of the first trial, so that there is something to fall back to. */
   #deferred: Candidate<Run> | undefined;
@@ -47,10 +46,11 @@ export class LiveConfig<Run> {
   #wasReady = false;
 
   constructor(deps: Deps<Run>) {
-    const { clock, runKubelet, state } = deps;
+    const { clock, load, runKubelet, state, status } = deps;
     this.#deps = deps;
     this.#journal = new Journal(deps);
     this.#timer = new ReloadTimer(clock);
+    this.#files = new FileLoads({ load, status, again: () => this.#timer.request({ forced: false }) });
     this.#runs = new KubeletRuns({
       runKubelet,
       clock,
@@ -91,15 +91,26 @@ export class LiveConfig<Run> {
       watcher.close();
       inner.abort(new Aborted('the kubelet is stopping'));
       await looking;
-      if (this.#trial !== undefined && (signal.aborted || !hasFailed))
-        await this.#journal.ended(this.#trial.candidate, 'interrupted');
+      if (signal.aborted || !hasFailed) await this.#interrupt();
     }
+  }
+
+  async #interrupt(): Promise<void> {
+    const trial = this.#trial;
+    if (trial === undefined) return;
+    const { startingSinceMs } = this.#runs;
+    const nowMs = this.#deps.clock.monotonic();
+    const reason = computeStopVerdict(startingSinceMs === undefined ? undefined : nowMs - startingSinceMs);
+    const known = this.#lastKnownGood;
+    if (reason === undefined || known === undefined)
+      await this.#journal.ended(trial.candidate, 'interrupted');
+    else await this.#journal.fellBack(trial.candidate, known, reason);
   }
 
   async #start(first: LoadResult<Run>): Promise<Candidate<Run> | undefined> {
     const { candidate, isOnTrial, lastKnownGood } = await chooseStart(this.#deps, this.#journal, first);
     this.#lastKnownGood = lastKnownGood;
-    this.#handled = first.checksum;
+    this.#files.begin(first.checksum);
     if (candidate !== undefined && isOnTrial) this.#beginTrial(candidate, false);
     return candidate;
   }
@@ -116,84 +127,96 @@ export class LiveConfig<Run> {
       );
       if (signal.aborted) return;
       try {
-        if (due !== undefined) await this.#reload(due);
-        await this.#checkTrial();
+        if (this.#isShuttingDown()) this.#waitForCancellation(due);
+        else {
+          if (due !== undefined) await this.#reload(due);
+          await this.#checkTrial();
+        }
       } catch (err) {
         log.error('Failed to handle a changed configuration', { err });
       }
     }
   }
 
+  #isShuttingDown(): boolean {
+    return this.#runs.kubelet?.isShuttingDown() === true;
+  }
+
+  /** A restart in place would release the lock that delays the shutdown. */
+  #waitForCancellation(due: { readonly forced: boolean } | undefined): void {
+    this.#trial?.extend();
+    if (due !== undefined) this.#timer.request(due);
+  }
+
   async #reload({ forced }: { readonly forced: boolean }): Promise<void> {
-    const { load, status } = this.#deps;
     if (forced) await this.#notice.begin();
-    const loaded = await load();
-    const isHandled = loaded.checksum === this.#handled;
-    const isSuspect = loaded.checksum === this.#suspect;
-    this.#suspect = undefined;
-    status.countLoad(isHandled ? 'unchanged' : loaded.kind === 'valid' ? 'changed' : 'invalid');
-    if (isHandled) {
-      const hasFailed = loaded.checksum === this.#journal.marker?.checksum && this.#trial === undefined;
-      if (forced && hasFailed && loaded.kind === 'valid') await this.#adopt(loaded);
-    } else if (loaded.kind === 'valid') {
-      this.#handled = loaded.checksum;
-      await this.#adopt(loaded);
-    } else if (forced || isSuspect) {
-      this.#handled = loaded.checksum;
-      this.#deferred = undefined;
-      await this.#journal.rejected(loaded);
-    } else {
-      this.#suspect = loaded.checksum;
-      this.#timer.request({ forced: false });
-    }
+    const { isChanged, loaded } = await this.#files.load(forced);
+    if (isChanged && loaded.kind === 'valid') await this.#adopt(loaded);
+    else if (isChanged && loaded.kind === 'invalid') await this.#reject(loaded);
+    else if (forced) await this.#answer(loaded);
     await this.#notice.end();
+  }
+
+  /** The operator requested the files to be read, which have not changed. */
+  async #answer(loaded: LoadResult<Run>): Promise<void> {
+    const isUnused = this.#deps.status.current().error !== undefined && this.#trial === undefined;
+    if (loaded.kind === 'valid' && isUnused) await this.#adopt(loaded);
+    else this.#journal.unchanged(loaded);
+  }
+
+  async #reject(invalid: InvalidConfig): Promise<void> {
+    this.#deferred = undefined;
+    await this.#journal.rejected(invalid);
   }
 
   async #adopt(candidate: Candidate<Run>): Promise<void> {
     const { kubelet } = this.#runs;
     this.#deferred = undefined;
     this.#journal.assigned(candidate);
-    if (this.#lastKnownGood === undefined && this.#trial?.isHealthy === true) {
+    if (this.#mustWait()) {
       this.#deferred = candidate;
+      this.#journal.deferred(candidate);
       return;
     }
-    const { changes, isPartlyApplicable } = this.#compare(candidate);
-    if (changes.length === 0) return await this.#adoptUnchanged(candidate);
+    const isStarting = this.#runs.startingSinceMs !== undefined;
+    const compared = this.#compare(candidate);
+    const adoption = computeAdoption({ ...compared, mode: this.#deps.mode, isStarting });
+    if (adoption.do === 'nothing') return await this.#adoptUnchanged(candidate);
+    if (adoption.do === 'reject')
+      return await this.#reject({ ...candidate, kind: 'invalid', problems: [adoption.fault] });
+    const { changes } = compared;
     await this.#supersede();
     const isOnTrial = candidate.checksum !== this.#lastKnownGood?.checksum;
-    const needsRestart = changes.some(({ applies }) => applies === 'restart');
-    const waits = ({ applies }: DescribedChange): boolean => applies === 'restart' || !isPartlyApplicable;
-    const pending = needsRestart ? changes.filter(waits).map(({ path }) => path) : [];
+    const isPending = adoption.do === 'apply' && adoption.pending.length > 0;
     this.#wasReady ||= kubelet?.isNodeReady() === true;
-    // A kubelet that is still starting has nothing in force yet.
-    const mayRestart = this.#deps.mode === 'Restart' || this.#runs.startingSinceMs !== undefined;
-    const restarts = mayRestart && (needsRestart || this.#runs.startingSinceMs !== undefined);
     await this.#journal.trying(candidate, changes, isOnTrial ? 'on-trial' : 'good');
-    if (isOnTrial) this.#beginTrial(candidate, !restarts && needsRestart);
-    const paths = changes.map(({ path }) => path);
-    if (restarts) {
-      this.#journal.restarting(candidate, paths);
+    if (isOnTrial) this.#beginTrial(candidate, isPending);
+    if (adoption.do === 'restart') {
+      this.#journal.restarting(
+        candidate,
+        changes.map(({ path }) => path),
+      );
       this.#runs.restart(candidate);
       return;
     }
-    if (!needsRestart) this.#active = candidate;
+    const { now, pending } = adoption;
+    if (!isPending) this.#active = candidate;
     this.#journal.active(this.#active ?? candidate, pending);
-    this.#journal.applied(
-      candidate,
-      paths.filter((path) => !pending.includes(path)),
-      pending,
-    );
-    if (pending.length < paths.length) await this.#apply(candidate);
+    this.#journal.applied(candidate, now, pending);
+    if (now.length > 0) await this.#apply(candidate);
   }
 
-  #compare(candidate: Candidate<Run>): {
-    readonly changes: readonly DescribedChange[];
-    readonly isPartlyApplicable: boolean;
-  } {
+  /** For something to fall back to. A kubelet that has not started yet begins again instead, as if it had not been started. */
+  #mustWait(): boolean {
+    const hasStarted = this.#runs.startingSinceMs === undefined;
+    return this.#lastKnownGood === undefined && this.#trial?.isHealthy === true && hasStarted;
+  }
+
+  #compare(candidate: Candidate<Run>): ReturnType<RunningKubelet<Run>['compare']> {
     const { kubelet } = this.#runs;
     if (kubelet !== undefined) return kubelet.compare(candidate.run);
     const changes = this.#active === undefined ? [] : this.#deps.compare(this.#active.run, candidate.run);
-    return { changes, isPartlyApplicable: false };
+    return { changes, isPartlyApplicable: false, fault: undefined };
   }
 
   /** Other text, or the text of what runs already. */

@@ -25,7 +25,7 @@ export class Trial<Run> {
     this.#sinceMs = options.clock.monotonic();
   }
 
-  /** Begins the period again, for a configuration that has no alternative. */
+  /** Begins the period again: there is no alternative, or the observations do not count. */
   extend(): void {
     this.#sinceMs = this.#options.clock.monotonic();
     this.#symptom = undefined;
@@ -65,7 +65,9 @@ export class Trial<Run> {
     return computeVerdict({
       periodMs,
       elapsedMs: nowMs - this.#sinceMs,
-      startingForMs: startingSinceMs === undefined ? undefined : nowMs - startingSinceMs,
+      // The trial may have been extended since.
+      startingForMs:
+        startingSinceMs === undefined ? undefined : nowMs - Math.max(startingSinceMs, this.#sinceMs),
       symptom: symptom && { reason: symptom.reason, forMs: nowMs - symptom.sinceMs },
     });
   }

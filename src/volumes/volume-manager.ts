@@ -180,6 +180,11 @@ export class VolumeManager implements Component, PodVolumes {
     this.#updates.schedule(uid);
   }
 
+  /** syncFrequency has changed. */
+  scheduleUpdates(): void {
+    for (const uid of this.#pods.keys()) this.#updates.schedule(uid);
+  }
+
   /** The pod's mounts and unmounts in flight and failed, for /explain. */
   activities(uid: PodUid): readonly PodActivity[] {
     const unmounting = this.#unmounts.get(uid);

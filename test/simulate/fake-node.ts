@@ -222,6 +222,13 @@ export class FakeNode {
     return this.#running.stores;
   }
 
+  /** What a configuration on trial must pass, with the option `live`. */
+  get trial(): NonNullable<Kubelet['trial']> {
+    const { trial } = this.#running;
+    if (trial === undefined) throw new Error('the configuration is not live');
+    return trial;
+  }
+
   get #running(): Kubelet {
     if (this.#kubelet === undefined) throw new Error('the kubelet is not running');
     return this.#kubelet;

@@ -14,7 +14,7 @@ import { FakeHostDevices, FakeHostPrograms } from '../fakes/fake-host-programs.t
 export function testVolumes(
   input: Partial<VolumesInput> & Pick<VolumesInput, 'host' | 'objects' | 'clock'>,
 ): Volumes {
-  return assembleVolumes({
+  const whole: VolumesInput = {
     rootDir: '/root',
     syncFrequencyMs: 60_000,
     statsPeriodMs: 60_000,
@@ -46,5 +46,7 @@ export function testVolumes(
     allocatable: () => ({ cpu: '2', memory: '1Gi' }),
     log: silentLogger,
     ...input,
-  });
+  };
+  // A getter stays one.
+  return assembleVolumes(Object.defineProperties(whole, Object.getOwnPropertyDescriptors(input)));
 }

@@ -1,7 +1,8 @@
 // Parses one YAML or JSON document into plain values, and knows the line of each of them.
 // The scalars are those of Go's YAML parser: YAML 1.1 (yes, on, 0x1f, 017) without timestamps, sets and binaries.
-// Invariant: never throws; a syntax error is a problem with path and line.
+// Invariants: never throws; a syntax error is a problem with path and line, and without the text, which may be a credential.
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { describeError } from '../../base/errors.ts';
 import type { Problem } from '../problem.ts';
 
 export type Path = readonly (string | number)[];
@@ -27,7 +28,7 @@ export function parseDocument(name: string, text: string): ParsedDocument {
   const syntaxErrors = document.errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
   for (const { message, pos } of syntaxErrors) {
     const { line, col } = lines.linePos(pos[0]);
-    problems.push({ where: `${name}:${line}:${col}`, message: firstLine(message) });
+    problems.push({ where: `${name}:${line}:${col}`, message: withoutSource(message) });
   }
   const extra = more.some((other) => other.contents !== null);
   const warnings = extra ? [`${name} has more than one document; only the first is read.`] : [];
@@ -36,7 +37,7 @@ export function parseDocument(name: string, text: string): ParsedDocument {
   try {
     return { value: document.toJS({ maxAliasCount: maxAliases }) as unknown, problems, warnings, where };
   } catch (err) {
-    problems.push({ where: name, message: firstLine(err instanceof Error ? err.message : String(err)) });
+    problems.push({ where: name, message: withoutSource(describeError(err)) });
     return { value: undefined, problems, warnings, where };
   }
 }
@@ -131,6 +132,8 @@ export function pathText(path: Path): string {
   return text;
 }
 
-function firstLine(message: string): string {
-  return message.split('\n')[0] ?? message;
+/** The parser quotes what it stumbled over after a colon. It may be a credential, and the place is known. */
+function withoutSource(message: string): string {
+  const quotedAt = message.search(/\S: /);
+  return quotedAt === -1 ? (message.split('\n')[0] ?? message) : message.slice(0, quotedAt + 1);
 }

@@ -45,6 +45,7 @@ export const eviction = {
   }),
   mergeDefaultEvictionSettings: boolean({
     keepsZero: true,
+    applies: 'now',
     doc: 'Keep the default hard thresholds of signals that evictionHard does not set. If false, setting one drops the defaults of all others.',
   }),
   podsPerCore: int32({

@@ -28,7 +28,7 @@ export interface BudgetConfig extends Omit<ReservationSettings, 'autoReserved' |
   readonly kubeReservedCgroup: string;
 }
 
-interface BudgetFlags {
+export interface BudgetFlags {
   readonly experimentalAllocatableIgnoreEviction: boolean;
   readonly autoReserve: boolean;
 }

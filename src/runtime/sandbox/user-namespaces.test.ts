@@ -18,7 +18,7 @@ function rig(
   over: Partial<UserNamespacesDeps> = {},
   handlers: object[] = [{ name: '', features: { userNamespaces: true } }, { name: 'kata' }],
 ): UserNamespaces {
-  return new UserNamespaces({
+  const deps: UserNamespacesDeps = {
     cri: { status: async () => StatusResponse.fromPartial({ runtimeHandlers: handlers }) },
     files: {
       listNames: async () => [...disk.keys()].map((path) => path.split('/')[3] ?? ''),
@@ -31,8 +31,9 @@ function rig(
     idsPerPod: 65_536,
     maxPods: 110,
     idRange: async () => everything,
-    ...over,
-  });
+  };
+  // A getter stays one.
+  return new UserNamespaces(Object.defineProperties(deps, Object.getOwnPropertyDescriptors(over)));
 }
 
 describe('a pod without a user namespace', () => {
@@ -138,6 +139,21 @@ describe('the ID range of the machine', () => {
     await expect(users.of(withUserNamespace('c'), '', signal)).rejects.toThrow(
       'could not find an empty slot',
     );
+  });
+  test('must suffice for maxPods of the moment', async () => {
+    const settings = { maxPods: 1 };
+    const users = rig(undefined, {
+      idRange: async () => ({ first: 65_536, length: 131_072 }),
+      get maxPods() {
+        return settings.maxPods;
+      },
+    });
+    await users.of(withUserNamespace('a'), '', signal);
+    settings.maxPods = 3;
+    await expect(users.of(withUserNamespace('b'), '', signal)).rejects.toThrow(
+      'not enough to support 3 pods',
+    );
+    expect(await users.of(withUserNamespace('a'), '', signal)).toEqual(own(65_536));
   });
   const bad: readonly (readonly [string, Parameters<typeof allocate>, string])[] = [
     ['pod length is not a multiple of the unit', [65_536, 131_072, 65_537], 'is not a multiple of 65536'],

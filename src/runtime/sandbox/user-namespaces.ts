@@ -17,6 +17,7 @@ export interface UserNamespacesDeps {
   readonly enabled: boolean;
   /** Undefined: upstream's default, 65536. */
   readonly idsPerPod?: number | undefined;
+  /** Read for each allocation. */
   readonly maxPods: number;
   /** The machine's IDs that may be allocated to pods. */
   readonly idRange: (idsPerPod: number) => Promise<IdRange>;
@@ -112,8 +113,10 @@ export class UserNamespaces {
   }
 
   async #allocate(uid: string, range: IdRange): Promise<number> {
-    const { files, rootDir } = this.#deps;
+    const { files, maxPods, rootDir } = this.#deps;
     const idsPerPod = this.#idsPerPod;
+    // maxPods may have changed since the range was found.
+    checkRange(range, idsPerPod, maxPods);
     const from = this.#free(range);
     this.#allocated.set(uid, from);
     const mapping: IdMapping = { hostId: from, containerId: 0, length: idsPerPod };

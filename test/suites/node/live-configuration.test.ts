@@ -1,5 +1,7 @@
 // Live configuration of whole kubelets in memory: one proof per field that applies without a restart, and what holds for all.
 import { describe, expect, test } from 'vitest';
+import { KubeletError } from '../../../src/base/errors.ts';
+import { Duration } from '../../../src/config/duration.ts';
 import { appliesByPath } from '../../../src/config/live/diff.ts';
 import { markedSettings } from '../../../src/config/marked-settings.ts';
 import { bodyText, httpRequest } from '../../../src/server/fixtures/requests.ts';
@@ -97,6 +99,40 @@ test('a change of every field at once disturbs no pod', async () => {
   await node.clock.advance(10 * 60_000);
   expect(node.calls().slice(calls)).toEqual([]);
   expect(node.status('uid-p')?.phase).toBe('Running');
+});
+
+describe('a configuration on trial', () => {
+  const symptoms = (node: FakeNode): readonly unknown[] =>
+    node.trial.checks.map((each) => each.check()).filter((problem) => problem !== undefined);
+
+  test('needs an image service, which no health check calls', async () => {
+    const node = await startLive();
+    await node.clock.advance(5_000);
+    expect(symptoms(node)).toEqual([]);
+    const down = new KubeletError('unavailable', 'Down', 'connect ENOENT /run/nope.sock');
+    node.cri.faults.fail('imageFsInfo', down, { times: Number.POSITIVE_INFINITY });
+    symptoms(node);
+    await node.clock.advance(1_000);
+    expect(symptoms(node)).toEqual(['the image service is unavailable: connect ENOENT /run/nope.sock']);
+  });
+
+  test('must fit the machine, with what waits for a restart as it is', async () => {
+    const node = await startLive();
+    const config = node.live.current();
+    expect(node.trial.fault(config)).toBeUndefined();
+    expect(node.trial.fault({ ...config, evictionHard: { 'memory.available': '4Ti' } })).toContain(
+      'Expected capacity >= reservation',
+    );
+  });
+
+  test('is not judged while the machine is being shut down', async () => {
+    const node = await startLive({ shutdownGracePeriod: Duration.ofMs(60_000) });
+    await node.clock.advance(1_000);
+    expect(node.trial.isShuttingDown()).toBe(false);
+    node.logind.prepare(true);
+    await node.clock.advance(100);
+    expect(node.trial.isShuttingDown()).toBe(true);
+  });
 });
 
 test('without live configuration nothing follows the configuration', () => {

@@ -25,6 +25,7 @@ let events: EventText[];
 let log: string[];
 let volumes: Volumes;
 let ending: boolean;
+let syncFrequencyMs: number;
 const signal = new AbortController().signal;
 setMaxListeners(0, signal);
 
@@ -36,6 +37,9 @@ function begin(over: Partial<VolumesInput> = {}): Volumes {
   return testVolumes({
     gates,
     ...over,
+    get syncFrequencyMs() {
+      return syncFrequencyMs;
+    },
     lifecycles: { get: () => ({ state: ending ? 'terminating' : 'syncing' }) },
     host: () => host,
     objects,
@@ -56,6 +60,7 @@ beforeEach(async () => {
   events = [];
   log = [];
   ending = false;
+  syncFrequencyMs = 60_000;
   volumes = begin();
   for (const component of volumes.components) await startComponent(component, signal);
 });
@@ -132,6 +137,19 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
     objects.putConfigMap('cm', { k: '3' }, true);
     await clock.advance(60_000);
     expect(file()).toBe('3');
+  });
+
+  test('changes without a notification after syncFrequency was shortened: the file follows within the new one', async () => {
+    syncFrequencyMs = 3_600_000;
+    objects.putConfigMap('cm', { k: '1' });
+    await tried(pod);
+    objects.putConfigMap('cm', { k: '2' }, true);
+    await clock.advance(60_000);
+    expect(file()).toBe('1');
+    syncFrequencyMs = 10_000;
+    volumes.manager.scheduleUpdates();
+    await clock.advance(10_000);
+    expect(file()).toBe('2');
   });
 
   test('disappears: the file stays, the pod gets an event, its next sync proceeds', async () => {

@@ -1,5 +1,6 @@
 // Proofs of the fields about eviction, on a node of a cluster whose memory runs short.
 import { expect } from 'vitest';
+import { fileConfiguration } from '../../../../src/config/load/complete.ts';
 import type { KubeletConfiguration } from '../../../../src/config/table/kubelet-configuration.ts';
 import { gib, type PressureCluster, startPressureCluster } from '../../../simulate/pressure-cluster.ts';
 import { minutes, type Proofs, seconds } from './rig.ts';
@@ -79,6 +80,20 @@ export const evictionProofs: Proofs = {
     };
     expect(await evictedWith({})).toEqual(['eater']);
     expect(await evictedWith({ 'memory.available': '5Gi' })).toEqual(['eater', 'small']);
+  },
+  // It acts while the files are loaded, so that a change of it changes evictionHard.
+  mergeDefaultEvictionSettings: async () => {
+    const loaded = (merge: boolean): Partial<KubeletConfiguration> => {
+      const given = { evictionHard: { 'nodefs.available': '1%' }, mergeDefaultEvictionSettings: merge };
+      const { evictionHard, mergeDefaultEvictionSettings } = fileConfiguration(given, {});
+      return { evictionHard, mergeDefaultEvictionSettings };
+    };
+    const cluster = await start(loaded(false));
+    const allocatable = () => cluster.world.nodeObject()?.status?.allocatable?.['memory'];
+    const before = allocatable();
+    change(cluster, loaded(true));
+    await cluster.advance(5_000);
+    expect([before, allocatable()]).toEqual(['7812500Ki', '7710100Ki']);
   },
   evictionPressureTransitionPeriod: async () => {
     const cluster = await start({ evictionHard: { 'memory.available': '3Gi' } });

@@ -24,11 +24,17 @@ async function inAMinute(node: FakeNode, count: () => number | Promise<number>):
 export const loopProofs: Proofs = {
   syncFrequency: async () => {
     const node = await startLive({ syncFrequency: minutes(60) });
-    await runPod(node, 'p');
+    const items = [{ path: 'f', fieldRef: { fieldPath: 'metadata.name' } }];
+    const mounted = aContainer({ name: 'p', volumeMounts: [{ name: 'v', mountPath: '/v' }] });
+    await runPod(node, 'p', { containers: [mounted], volumes: [{ name: 'v', downwardAPI: { items } }] });
+    const updates = (): number =>
+      node.volumes.calls.filter((each) => each.startsWith('writeContent ')).length;
     await node.clock.advance(60_000);
     expect(await inAMinute(node, () => syncs(node))).toBe(0);
+    expect(await inAMinute(node, updates)).toBe(0);
     node.reconfigure({ syncFrequency: seconds(5) });
     expect(await inAMinute(node, () => syncs(node))).toBeGreaterThanOrEqual(10);
+    expect(await inAMinute(node, updates)).toBeGreaterThanOrEqual(10);
   },
   fileCheckFrequency: async () => {
     const node = await startLive({ fileCheckFrequency: minutes(60) });
