@@ -209,7 +209,9 @@ export class LockKeeper {
     const cause = await held.lost;
     if (this.#lock?.held !== held) return;
     this.#lock = undefined;
-    this.#lostBy = cause;
+    const { isShuttingDown, log } = this.#deps;
+    if (isShuttingDown()) log.error('Lost the inhibitor lock during the shutdown', { cause });
+    else this.#lostBy = cause;
     this.#queue.addAfter('lock', reconnectMs);
   }
 

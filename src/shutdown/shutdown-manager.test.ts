@@ -137,6 +137,16 @@ describe('a shutdown', () => {
     expect(rig.history.at(-1)).toBe('4 proceed');
   });
 
+  test('kills pods in time for their statuses also without a period for critical pods', async () => {
+    const rig = newRig();
+    rig.periods = { byPriority: [], totalMs: 30_000, criticalMs: 0 };
+    rig.add('web', { ...stubborn, reports: 0.5 });
+    await rig.start();
+    await shutDown(rig);
+    await rig.clock.advance(60_000);
+    expect(rig.history).toEqual(['0 kill web 28', '28 ended web', '28.5 reported web', '28.5 proceed']);
+  });
+
   test('waits for the end of a pod of an earlier group while there is time', async () => {
     const rig = newRig();
     rig.add('slow', { ...stubborn, dies: 0.5 });
@@ -437,6 +447,7 @@ describe('logind', () => {
     rig.logind.restart();
     await rig.clock.advance(30_000);
     expect(rig.kills.size).toBe(2);
+    expect(rig.logged('Lost the inhibitor lock during the shutdown')).toHaveLength(1);
     // No lock is granted while a shutdown is in progress.
     expect([rig.logind.taken, rig.state.isShuttingDown]).toEqual([1, true]);
   });
