@@ -26,6 +26,14 @@ const critical = 2_000_000_000;
 /** Most tests leave the limit alone, since raising it writes to the machine's /etc. */
 const highLimit = '[Login]\nInhibitDelayMaxSec=60\n';
 
+function childOf(parent: number | undefined, name: string): number {
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ');
+  const child = children.find(
+    (pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === name.slice(0, 15),
+  );
+  return Number(child);
+}
+
 describe.skipIf(why !== undefined)(
   `graceful shutdown of the node${why === undefined ? '' : ` (skipped: ${why})`}`,
   () => {
@@ -118,6 +126,18 @@ describe.skipIf(why !== undefined)(
       await kubelet.start();
       await machine.until(lockLine, 4);
       await cluster.untilNodeReady();
+    });
+
+    test('a lock whose process is killed is taken again when logind grants one, and pods run meanwhile', async () => {
+      const [taken, released] = [machine.count(lockLine), machine.count('released')];
+      machine.refuse(true);
+      process.kill(childOf(kubelet.pid, 'systemd-inhibit'), 'SIGKILL');
+      await machine.until('released', released + 1);
+      await machine.until('refused');
+      await run('zeroth', {});
+      expect(machine.count(lockLine)).toBe(taken);
+      machine.refuse(false);
+      await machine.until(lockLine, taken + 1);
     });
 
     test('a cancelled shutdown leaves the pods of later groups running', async () => {

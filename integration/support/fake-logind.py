@@ -1,6 +1,6 @@
 # systemd-logind and the part of systemd that reloads it, on the system bus that DBUS_SYSTEM_BUS_ADDRESS names: inhibitor locks as
 # real file descriptors, the limit for delays, and shutdowns. The argument is the configuration file that sets the limit.
-# Standard input has the commands `prepare true|false`; standard output gets one line per event.
+# Standard input has the commands `prepare true|false` and `refuse true|false`; standard output gets one line per event.
 import os
 import re
 import sys
@@ -32,6 +32,7 @@ class Logind(dbus.service.Object):
         self.config = config
         self.limit = configured_limit(config)
         self.preparing = False
+        self.refusing = False
         self.locks = {}
         super().__init__(bus, '/org/freedesktop/login1')
 
@@ -39,6 +40,9 @@ class Logind(dbus.service.Object):
     def Inhibit(self, what, who, why, mode):
         if self.preparing:
             raise dbus.DBusException('The operation is already running', name='org.freedesktop.login1.OperationInProgress')
+        if self.refusing:
+            report('refused')
+            raise dbus.DBusException('Access denied', name='org.freedesktop.DBus.Error.AccessDenied')
         ours, theirs = os.pipe()
         self.locks[ours] = (what, who, why, mode, 0, os.getpid())
         GLib.io_add_watch(ours, GLib.IO_HUP, self.released)
@@ -92,6 +96,8 @@ def on_command(_fd, _condition, logind, loop):
         return False
     if words[0] == 'prepare':
         logind.PrepareForShutdown(words[1] == 'true')
+    if words[0] == 'refuse':
+        logind.refusing = words[1] == 'true'
     return True
 
 

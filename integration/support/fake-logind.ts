@@ -26,7 +26,7 @@ export function logindUnavailableReason(): string | undefined {
 }
 
 export class LogindProcess {
-  /** What happened, in order: `lock …`, `released`, `kill …`, `reloaded …`. */
+  /** What happened, in order: `lock …`, `refused`, `released`, `kill …`, `reloaded …`. */
   readonly events: string[] = [];
   /** Called right after an event was recorded. */
   onEvent: (event: string) => void = () => undefined;
@@ -59,6 +59,11 @@ export class LogindProcess {
   /** Begins or cancels a shutdown. */
   prepare(active: boolean): void {
     this.#child?.stdin.write(`prepare ${active}\n`);
+  }
+
+  /** Whether it refuses locks. */
+  refuse(isRefused: boolean): void {
+    this.#child?.stdin.write(`refuse ${isRefused}\n`);
   }
 
   /** Its locks and its name on the bus are gone. */

@@ -1,5 +1,6 @@
 // The commands of systemd and of dpkg, on the machine that the tests may change.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { slowness } from '../rig/wait.ts';
@@ -29,6 +30,18 @@ export function systemctl(...args: readonly string[]): Promise<string> {
 /** A property of a unit, as of `systemctl show`. */
 export async function property(unit: string, name: string): Promise<string> {
   return (await systemctl('show', '--value', `--property=${name}`, unit)).trim();
+}
+
+/** Delays a shutdown until the returned function is called. The lock outlives the tests, so that the machine stays up for their report. */
+export function holdShutdown(): () => Promise<void> {
+  const args = ['--what=shutdown', '--mode=delay', '--who=test', 'sleep', '600'];
+  const holder = spawn('systemd-inhibit', args, { stdio: 'ignore', detached: true });
+  holder.unref();
+  return async () => {
+    const ended = once(holder, 'exit');
+    holder.kill();
+    await ended;
+  };
 }
 
 /** The owners of the locks that delay a shutdown. */

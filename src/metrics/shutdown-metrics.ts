@@ -18,10 +18,10 @@ export class ShutdownMetrics {
   }
 
   started(atMs: number): void {
-    this.#start.set({}, atMs / 1_000);
+    this.#start.set({}, Math.floor(atMs / 1_000));
   }
 
   ended(atMs: number): void {
-    this.#end.set({}, atMs / 1_000);
+    this.#end.set({}, Math.floor(atMs / 1_000));
   }
 }

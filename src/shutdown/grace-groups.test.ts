@@ -32,6 +32,7 @@ describe('graceGroups', () => {
       { byPriority: [group(100, 3), group(-5, 1), group(0, 2)] },
       [group(-5, 1), group(0, 2), group(100, 3)],
     ],
+    ['a negative period → none', { byPriority: [group(0, -5), group(100, 3)] }, [group(0, 0), group(100, 3)]],
     ['by priority wins over the periods', { byPriority: [group(7, 3)], totalMs: 9_000 }, [group(7, 3)]],
   ];
   test.each(cases)('%s', (_name, periods, want) => {

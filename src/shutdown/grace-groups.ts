@@ -22,7 +22,11 @@ const criticalPriority = 2_000_000_000;
 
 /** By ascending priority, the order in which they terminate. None: the kubelet does not delay a shutdown. */
 export function graceGroups({ byPriority, criticalMs, totalMs }: ShutdownPeriods): readonly GraceGroup[] {
-  if (byPriority.length > 0) return byPriority.toSorted((a, b) => a.priority - b.priority);
+  if (byPriority.length > 0) {
+    // Upstream accepts negative periods in the configuration: they are over at once.
+    const groups = byPriority.map(({ priority, seconds }) => ({ priority, seconds: Math.max(0, seconds) }));
+    return groups.toSorted((a, b) => a.priority - b.priority);
+  }
   if (totalMs <= 0 || criticalMs > totalMs) return [];
   return [
     { priority: defaultPriority, seconds: Math.floor((totalMs - criticalMs) / 1_000) },

@@ -1,7 +1,7 @@
 // Terminates the pods of one group of a node shutdown, and waits until nothing of them is left on the node.
 // Upstream: killPods in pkg/kubelet/nodeshutdown/nodeshutdown_manager.go.
-// Invariants: a pod is killed once; a running pod that appears late is killed with the group in progress; the wait ends with the group's
-// period, and what is unfinished continues.
+// Invariants: a pod is killed once; a running pod that appears late is killed with the group in progress; every wait ends with the
+// group's period, and what is unfinished continues.
 import type { Pod } from '../api/k8s/types.ts';
 import { isCleaned } from '../api/pod/active-pod.ts';
 import { isDown, type ObservedPod } from '../api/pod/observed.ts';
@@ -23,14 +23,25 @@ export interface GroupKillDeps {
     readonly changed: Subscribable<PodUid>;
   };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
+  readonly desired: { sourcesReady(): boolean; readonly ready: Subscribable<void> };
   readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   readonly clock: Clock;
   readonly log: Logger;
 }
 
+interface SourcesWait {
+  readonly killAll: () => void;
+  readonly changed: Subscribable<unknown>;
+  /** The end of the group's period, by the monotonic clock. */
+  readonly endMs: number;
+  readonly signal: AbortSignal;
+}
+
 const message = 'Pod was terminated in response to imminent node shutdown.';
 /** The API server's default for terminationGracePeriodSeconds. */
 const defaultGraceSeconds = 30;
+/** How long the groups wait in all for the pods of sources that have not reported yet. */
+const sourcesMs = 5_000;
 
 export class GroupKills {
   readonly #deps: GroupKillDeps;
@@ -38,6 +49,7 @@ export class GroupKills {
   /** The pods that had a worker when the shutdown began. */
   readonly #present: ReadonlySet<PodUid>;
   readonly #killed = new Set<PodUid>();
+  #sourcesMs = sourcesMs;
 
   constructor(deps: GroupKillDeps, plan: ShutdownPlan) {
     this.#deps = deps;
@@ -57,12 +69,18 @@ export class GroupKills {
     const group = this.#plan.groups[index];
     if (group === undefined) return;
     const own = new Map<PodUid, Pod>();
-    const isGone = (): boolean => {
+    const killAll = (): void => {
       for (const pod of this.#inScope(index)) this.#killOnce(pod, index, own);
+    };
+    const isGone = (): boolean => {
+      killAll();
       return [...own.keys()].every((uid) => isCleaned(lifecycles.get(uid))) && this.#haveWorkers(index);
     };
     const changed = mergeChannels(active.changed, lifecycles.changed);
-    const inTime = await untilTrue(isGone, { changed, clock, ms: group.seconds * 1_000, signal });
+    const endMs = clock.monotonic() + group.seconds * 1_000;
+    await this.#untilSourcesReady({ killAll, changed, endMs, signal });
+    const ms = Math.max(0, endMs - clock.monotonic());
+    const inTime = await untilTrue(isGone, { changed, clock, ms, signal });
     if (own.size === 0) return;
     const { priority, seconds } = group;
     const fields = { priority, seconds, pods: own.size };
@@ -70,6 +88,19 @@ export class GroupKills {
     const left = [...own].filter(([uid]) => !isCleaned(lifecycles.get(uid)));
     const pods = left.map(([, pod]) => podRef(pod));
     log.error('Pods of a shutdown group were not terminated in time', { ...fields, left: pods });
+  }
+
+  /** A kubelet that has just started may not know all pods. The known ones need not wait for the others. */
+  async #untilSourcesReady({ changed, endMs, killAll, signal }: SourcesWait): Promise<void> {
+    const { clock, desired } = this.#deps;
+    const startedMs = clock.monotonic();
+    const isReady = (): boolean => {
+      killAll();
+      return desired.sourcesReady();
+    };
+    const ms = Math.max(0, Math.min(this.#sourcesMs, endMs - startedMs));
+    await untilTrue(isReady, { changed: mergeChannels(changed, desired.ready), clock, ms, signal });
+    this.#sourcesMs -= clock.monotonic() - startedMs;
   }
 
   /** Of this group, and of earlier ones: those have been killed already, except pods that appeared since. */

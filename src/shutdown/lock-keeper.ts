@@ -50,6 +50,8 @@ export class LockKeeper {
   /** Counts logind's signals. */
   #signals = 0;
   #lastFailure = '';
+  /** Logged when the lock is taken again: a kubelet that stops loses it together with the other processes of its service. */
+  #lostBy: string | undefined;
   #attempted: () => void = () => undefined;
   /** Resolves after the first attempt to take the lock, successful or not. */
   readonly attempted = new Promise<void>((resolve) => {
@@ -191,6 +193,9 @@ export class LockKeeper {
   async #takeLock(session: LogindSession, signal: AbortSignal): Promise<void> {
     const { log } = this.#deps;
     if (this.#lock?.session === session) return;
+    if (this.#lostBy !== undefined)
+      log.error('Lost the inhibitor lock, taking it again', { cause: this.#lostBy });
+    this.#lostBy = undefined;
     const held = await session.takeLock(signal);
     if (signal.aborted || !this.#mayHold) return await held.release();
     const before = this.#lock;
@@ -204,7 +209,9 @@ export class LockKeeper {
     const cause = await held.lost;
     if (this.#lock?.held !== held) return;
     this.#lock = undefined;
-    this.#deps.log.error('Lost the inhibitor lock, will take it again', { cause });
+    const { isShuttingDown, log } = this.#deps;
+    if (isShuttingDown()) log.error('Lost the inhibitor lock during the shutdown', { cause });
+    else this.#lostBy = cause;
     this.#queue.addAfter('lock', reconnectMs);
   }
 

@@ -85,6 +85,14 @@ describe('planShutdown', () => {
       total: 12,
     },
     {
+      name: 'a last group without a period leaves the reserve to the one before it',
+      seconds: [30, 0],
+      limit: 30,
+      want: [30, 0],
+      grace: [28, 0],
+      total: 30,
+    },
+    {
       name: 'periods that do not fit shrink first',
       seconds: [20, 20],
       limit: 10,

@@ -30,10 +30,11 @@ export function planShutdown({ elapsedSeconds, groups, limitSeconds }: PlanInput
   const sum = totalSeconds(fitted);
   const spareSeconds = Math.min(reportSeconds, Math.max(0, Math.floor(limitSeconds) - sum));
   const left = withoutElapsed(fitted, elapsedSeconds);
+  const last = left.findLastIndex(({ seconds }) => seconds > 0);
   return {
     groups: left.map((group, index) => ({
       ...group,
-      graceSeconds: group.seconds - (index === left.length - 1 ? reserve(group.seconds, spareSeconds) : 0),
+      graceSeconds: group.seconds - (index === last ? reserve(group.seconds, spareSeconds) : 0),
     })),
     totalSeconds: totalSeconds(left) + spareSeconds,
   };
@@ -68,7 +69,7 @@ function withoutElapsed(groups: readonly GraceGroup[], elapsedSeconds: number): 
   });
 }
 
-/** A pod that ignores SIGTERM is killed this much before the end of the last group, so that its end can be reported. */
+/** A pod that ignores SIGTERM is killed this much before the end of the last period, so that its end can be reported. */
 function reserve(seconds: number, spareSeconds: number): number {
   return Math.max(0, Math.min(maxReserveSeconds, Math.floor(seconds / 4)) - spareSeconds);
 }

@@ -137,6 +137,16 @@ describe('a shutdown', () => {
     expect(rig.history.at(-1)).toBe('4 proceed');
   });
 
+  test('kills pods in time for their statuses also without a period for critical pods', async () => {
+    const rig = newRig();
+    rig.periods = { byPriority: [], totalMs: 30_000, criticalMs: 0 };
+    rig.add('web', { ...stubborn, reports: 0.5 });
+    await rig.start();
+    await shutDown(rig);
+    await rig.clock.advance(60_000);
+    expect(rig.history).toEqual(['0 kill web 28', '28 ended web', '28.5 reported web', '28.5 proceed']);
+  });
+
   test('waits for the end of a pod of an earlier group while there is time', async () => {
     const rig = newRig();
     rig.add('slow', { ...stubborn, dies: 0.5 });
@@ -415,12 +425,17 @@ describe('logind', () => {
     expect(rig.kills.has('web')).toBe(true);
   });
 
-  test('that loses the lock gives a new one', async () => {
+  test('that loses the lock gives a new one, with one line in the log', async () => {
     const rig = newRig();
     await rig.start();
     rig.logind.loseLocks();
     await rig.clock.advance(1_000);
     expect([rig.logind.locks, rig.logind.taken]).toEqual([1, 2]);
+    expect(rig.logged('Lost the inhibitor lock')).toHaveLength(1);
+    // systemd ends all processes of a service at the same time.
+    rig.logind.loseLocks();
+    await rig.stop();
+    expect(rig.logged('Lost the inhibitor lock')).toHaveLength(1);
   });
 
   test('that is lost during a shutdown interrupts nothing', async () => {
@@ -432,6 +447,7 @@ describe('logind', () => {
     rig.logind.restart();
     await rig.clock.advance(30_000);
     expect(rig.kills.size).toBe(2);
+    expect(rig.logged('Lost the inhibitor lock during the shutdown')).toHaveLength(1);
     // No lock is granted while a shutdown is in progress.
     expect([rig.logind.taken, rig.state.isShuttingDown]).toEqual([1, true]);
   });
@@ -443,26 +459,52 @@ describe('a restart of the kubelet', () => {
     rig.writeState(rig.clock.now() - 14_000);
     rig.logind.isPreparing = true;
     rig.add('web', stubborn);
-    rig.sourcesReady = false;
     await rig.start();
     expect(rig.state.isShuttingDown).toBe(true);
-    expect(rig.kills.size).toBe(0);
-    await rig.clock.advance(2_000);
-    rig.sourcesReady = true;
-    rig.sourcesReadyChanged.push();
-    await rig.clock.advance(0);
-    expect(rig.history).toEqual(['2 kill web 6']);
-    expect(rig.metrics.startedAtMs).toBe(rig.clock.now() - 16_000);
+    expect(rig.history).toEqual(['0 kill web 6']);
+    expect(rig.metrics.startedAtMs).toBe(rig.clock.now() - 14_000);
   });
 
-  test('waits for its sources five seconds at most', async () => {
+  test.each(['before', 'after'])('waits for pods of sources that report %s the signal', async (when) => {
     const rig = newRig();
-    rig.logind.isPreparing = true;
-    rig.add('web');
+    rig.logind.isPreparing = when === 'before';
     rig.sourcesReady = false;
+    rig.add('static', { endsAfter: 1 });
     await rig.start();
-    await rig.clock.advance(5_000);
-    expect(rig.history[0]).toBe('5 kill web 20');
+    if (when === 'after') await shutDown(rig);
+    rig.state.problemsReported(rig.state.problems());
+    await rig.clock.advance(2_000);
+    rig.add('web', { endsAfter: 1 });
+    rig.add('proxy', { endsAfter: 1 }, critical);
+    rig.sourcesReady = true;
+    rig.sourcesReadyChanged.push();
+    await rig.clock.advance(10_000);
+    expect(rig.history.filter((line) => !line.includes('reported'))).toEqual(
+      [
+        '0 kill static 20',
+        '1 ended static',
+        '2 kill web 20',
+        '3 ended web',
+        '3 kill proxy 8',
+        '4 ended proxy',
+        '4 proceed',
+      ].filter((line) => when === 'after' || !line.includes('proceed')),
+    );
+  });
+
+  test('waits for its sources five seconds at most, out of the first periods', async () => {
+    const rig = newRig();
+    rig.periods = {
+      byPriority: [0, 1_000, 2_000].map((priority) => ({ priority, seconds: 3 })),
+      totalMs: 0,
+      criticalMs: 0,
+    };
+    rig.sourcesReady = false;
+    rig.add('web', { endsAfter: 1 }, { priority: 2_000 });
+    await rig.start();
+    await shutDown(rig);
+    await rig.clock.advance(10_000);
+    expect(rig.history).toEqual(['5 kill web 3', '6 ended web', '6 reported web', '6 proceed']);
   });
 
   test('takes nothing from a shutdown that ended long ago', async () => {

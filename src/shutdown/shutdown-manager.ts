@@ -7,7 +7,6 @@ import type { EventSink } from '../api/ports/events.ts';
 import type { Logind } from '../api/ports/logind.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
-import type { Subscribable } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
 import { Aborted, isAbortOf } from '../base/errors.ts';
 import { type GraceGroup, graceGroups, type ShutdownPeriods, totalSeconds } from './grace-groups.ts';
@@ -17,7 +16,6 @@ import type { NodeShutdown } from './node-shutdown.ts';
 import { planShutdown, type ShutdownPlan } from './plan-shutdown.ts';
 import type { ShutdownRecord } from './shutdown-record.ts';
 import { untilReported } from './until-reported.ts';
-import { untilTrue } from './until-true.ts';
 
 interface ShutdownDeps extends GroupKillDeps {
   readonly logind: Logind;
@@ -25,7 +23,6 @@ interface ShutdownDeps extends GroupKillDeps {
   readonly periods: () => ShutdownPeriods;
   readonly state: NodeShutdown;
   readonly record: ShutdownRecord;
-  readonly desired: { sourcesReady(): boolean; readonly ready: Subscribable<void> };
   /** Undefined without an API server. */
   readonly reports: { hasReportedEnd(uid: PodUid): boolean } | undefined;
   readonly events: Pick<EventSink, 'node'>;
@@ -34,14 +31,11 @@ interface ShutdownDeps extends GroupKillDeps {
 interface Termination {
   readonly plan: ShutdownPlan;
   readonly kills: GroupKills;
-  readonly isResumed: boolean;
   readonly startedAtMs: number;
 }
 
 /** How long the start waits for logind's state, so that a shutdown in progress precedes the first pods. */
 const firstAttemptMs = 3_000;
-/** How long a shutdown found at the start waits for the pods of all sources. */
-const sourcesMs = 5_000;
 
 export class ShutdownManager implements Component {
   readonly name = 'node-shutdown';
@@ -108,7 +102,7 @@ export class ShutdownManager implements Component {
     const startedAtMs = isSame && since !== undefined ? since : clock.now();
     const kills = new GroupKills(this.#deps, plan);
     const { signal } = (this.#current = new AbortController());
-    this.#idle = this.#idle.then(() => this.#terminate({ plan, kills, isResumed, startedAtMs }, signal));
+    this.#idle = this.#idle.then(() => this.#terminate({ plan, kills, startedAtMs }, signal));
   }
 
   /**
@@ -127,12 +121,11 @@ export class ShutdownManager implements Component {
   }
 
   /** Never rejects. */
-  async #terminate({ isResumed, kills, plan, startedAtMs }: Termination, signal: AbortSignal): Promise<void> {
+  async #terminate({ kills, plan, startedAtMs }: Termination, signal: AbortSignal): Promise<void> {
     const { clock, log, record } = this.#deps;
     const endMs = clock.monotonic() + plan.totalSeconds * 1_000;
     record.started(startedAtMs);
     try {
-      if (isResumed) await this.#untilSourcesReady(signal);
       for (const index of plan.groups.keys()) await kills.kill(index, signal);
       await this.#untilReported(kills.killed, endMs, signal);
     } catch (err) {
@@ -144,11 +137,6 @@ export class ShutdownManager implements Component {
     if (signal.aborted) return;
     await this.#keeper.release();
     log.info('Released the inhibitor lock: all pods were handled');
-  }
-
-  async #untilSourcesReady(signal: AbortSignal): Promise<void> {
-    const { clock, desired } = this.#deps;
-    await untilTrue(() => desired.sourcesReady(), { changed: desired.ready, clock, ms: sourcesMs, signal });
   }
 
   async #untilReported(killed: ReadonlySet<PodUid>, endMs: number, signal: AbortSignal): Promise<void> {

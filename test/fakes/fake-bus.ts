@@ -15,6 +15,8 @@ export class FakeBus {
     PreparingForShutdown: ['b', false],
     InhibitDelayMaxUSec: ['t', 5_000_000n],
   };
+  /** Called right after the reply to the question for logind's owner. */
+  afterOwner: () => void = () => undefined;
   #serial = 1;
   #server: Server | undefined;
   readonly #clients = new Map<Socket, DBusConnection>();
@@ -55,7 +57,10 @@ export class FakeBus {
     if (message.type !== methodCall) return;
     const { body = [], member = '' } = message;
     if (member === 'Hello') return this.#reply(connection, message, 's', [':1.42']);
-    if (member === 'GetNameOwner') return this.#reply(connection, message, 's', [owner]);
+    if (member === 'GetNameOwner') {
+      this.#reply(connection, message, 's', [owner]);
+      return this.afterOwner();
+    }
     if (member === 'AddMatch') {
       this.rules.push(String(body[0]));
       return this.#reply(connection, message, '', []);

@@ -46,6 +46,11 @@ function runProgram(path: string, run: ProgramRun, signal: AbortSignal): Promise
   const { args, program, timeoutMs, sensitive = [], outputBytes = defaultOutputBytes } = run;
   return new Promise((resolve, reject) => {
     const child = spawn(path, args, { cwd: '/', stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    // Without free file descriptors it does not even have pipes.
+    if (child.pid === undefined) {
+      child.once('error', (err) => reject(startFailure(program, err)));
+      return;
+    }
     // Neither a process that the kernel cannot kill nor its pipes keep the kubelet from exiting.
     child.unref();
     const stdout = new BoundedText(child.stdout, outputBytes);

@@ -14,6 +14,13 @@ export function runCommand(command: string, args: readonly string[], signal: Abo
       return;
     }
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const cannotRun = (err: Error): void =>
+      reject(new KubeletError('unavailable', 'NoMountHelper', `cannot run ${command}`, { cause: err }));
+    // Without free file descriptors it does not even have pipes.
+    if (child.pid === undefined) {
+      child.once('error', cannotRun);
+      return;
+    }
     child.unref();
     let stderr = '';
     let stdout = '';
@@ -37,7 +44,7 @@ export function runCommand(command: string, args: readonly string[], signal: Abo
     signal.addEventListener('abort', onAbort, { once: true });
     child.once('error', (err) => {
       release();
-      reject(new KubeletError('unavailable', 'NoMountHelper', `cannot run ${command}`, { cause: err }));
+      cannotRun(err);
     });
     child.once('close', (code, killedBy) => {
       release();

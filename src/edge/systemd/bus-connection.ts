@@ -9,7 +9,7 @@ import { KubeletError } from '../../base/errors.ts';
 
 /** D-Bus address of the system bus. */
 export const systemBusAddress =
-  process.env['DBUS_SYSTEM_BUS_ADDRESS'] ?? 'unix:path=/run/dbus/system_bus_socket';
+  process.env['DBUS_SYSTEM_BUS_ADDRESS'] || 'unix:path=/run/dbus/system_bus_socket';
 
 /** An object of a service, and one of its interfaces. */
 export interface BusObject {
@@ -19,6 +19,8 @@ export interface BusObject {
 }
 
 const callMs = 10_000;
+/** Any user of the machine may send signals to the kubelet. A longer message ends the connection before it is decoded. */
+const maxMessageBytes = 1024 * 1024;
 
 export class BusConnection {
   readonly #bus: MessageBus;
@@ -110,7 +112,8 @@ async function open(
   clock: Clock,
 ): Promise<BusConnection> {
   const { default: dbus } = await import('dbus-native');
-  const options = { ...where, direct: true, plainValues: true, returnBigInt: true };
+  const values = { plainValues: true, returnBigInt: true };
+  const options = { ...where, direct: true, maxMessageSize: maxMessageBytes, ...values };
   return await withDeadline({ clock, ms: callMs, what: 'connecting to D-Bus' }, async (signal) => {
     const bus = dbus.createClient(options);
     const connection = new BusConnection(bus, clock);

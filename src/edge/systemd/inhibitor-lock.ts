@@ -37,8 +37,10 @@ export async function takeInhibitorLock({
   signal?.throwIfAborted();
   // In a session of its own: the signals of a terminal are for the kubelet.
   const child = spawn(program, inhibitArgs, { stdio: ['pipe', 'pipe', 'pipe'], env, detached: true });
-  child.stdin.on('error', () => undefined);
   const ended = untilEnded(child);
+  // Without free file descriptors it does not even have pipes.
+  if (child.pid === undefined) throw new KubeletError('unavailable', 'NoInhibitorLock', await ended);
+  child.stdin.on('error', () => undefined);
   child.stdin.write('\n');
   try {
     await withDeadline({ clock, ms: takeMs, signal, what: 'taking an inhibitor lock' }, async () => {
@@ -53,7 +55,12 @@ export async function takeInhibitorLock({
     lost: ended,
     release: async () => {
       child.stdin.end();
-      const timer = clock.setTimer(releaseMs, () => child.kill('SIGKILL'));
+      const timer = clock.setTimer(releaseMs, () => {
+        child.kill('SIGKILL');
+        // Its command may keep them open.
+        child.stdout.destroy();
+        child.stderr.destroy();
+      });
       await ended;
       timer.cancel();
     },
@@ -66,12 +73,13 @@ function untilHeld(child: ChildProcessWithoutNullStreams): Promise<undefined> {
 
 /** Resolves with what the process reported. */
 function untilEnded(child: ChildProcessWithoutNullStreams): Promise<string> {
-  let text = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    text += chunk.subarray(0, limitBytes - text.length).toString('utf8');
-  });
   return new Promise((resolve) => {
-    child.once('error', (err) => resolve(`cannot run systemd-inhibit: ${err.message}`));
+    child.on('error', (err) => resolve(`cannot run systemd-inhibit: ${err.message}`));
+    if (child.pid === undefined) return;
+    let text = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      text += chunk.subarray(0, limitBytes - text.length).toString('utf8');
+    });
     // Ends the command, too, if systemd-inhibit was killed.
     child.once('exit', () => child.stdin.destroy());
     child.once('close', (code, signal) =>

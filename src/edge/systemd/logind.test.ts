@@ -1,7 +1,7 @@
 // Against a fake bus on a real socket; integration/graceful-shutdown.test.ts has a real D-Bus daemon and real locks.
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FakeBus } from '../../../test/fakes/fake-bus.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
@@ -73,17 +73,18 @@ describe('logind', () => {
     expect(bus.rules).toHaveLength(2);
   });
 
+  const changed = (sender: string, name: string): void =>
+    bus.emit({
+      sender,
+      path: '/org/freedesktop/DBus',
+      interface: 'org.freedesktop.DBus',
+      member: 'NameOwnerChanged',
+      signature: 'sss',
+      body: [name, ':1.7', ''],
+    });
+
   test('ends when logind restarts, but not on the signal of another client', async () => {
     const session = await connect();
-    const changed = (sender: string, name: string): void =>
-      bus.emit({
-        sender,
-        path: '/org/freedesktop/DBus',
-        interface: 'org.freedesktop.DBus',
-        member: 'NameOwnerChanged',
-        signature: 'sss',
-        body: [name, ':1.7', ''],
-      });
     let cause: string | undefined;
     const ended = session.ended.then((text) => (cause = text));
     changed(':1.666', 'org.freedesktop.login1');
@@ -92,6 +93,20 @@ describe('logind', () => {
     expect(cause).toBeUndefined();
     changed('org.freedesktop.DBus', 'org.freedesktop.login1');
     expect(await ended).toBe('systemd-logind was stopped or restarted');
+  });
+
+  test('ends when logind restarts while the session begins', async () => {
+    bus.afterOwner = () => changed('org.freedesktop.DBus', 'org.freedesktop.login1');
+    const session = await connect();
+    expect(await session.ended).toBe('systemd-logind was stopped or restarted');
+  });
+
+  test('ends with a message that is too long, which is not decoded', async () => {
+    const session = await connect();
+    prepareForShutdown(':1.666', 'x'.repeat(500_000));
+    expect(await session.isPreparing()).toBe(false);
+    prepareForShutdown(':1.666', 'x'.repeat(2_000_000));
+    expect(await session.ended).toBe('the connection to D-Bus was lost');
   });
 
   test('ends with the connection', async () => {
@@ -110,7 +125,12 @@ describe('logind', () => {
     const session = await connect();
     await session.raiseDelayLimit(30);
     await session.raiseDelayLimit(45);
-    expect(await readFile(configFile(), 'utf8')).toContain('\n[Login]\nInhibitDelayMaxSec=45\n');
+    expect(await readFile(configFile(), 'utf8')).toBe(
+      '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=45\n',
+    );
+    expect((await stat(configFile())).mode & 0o777).toBe(0o644);
+    expect((await stat(dirname(configFile()))).mode & 0o777).toBe(0o755);
+    expect(await readdir(dirname(configFile()))).toEqual(['99-kubelet.conf']);
     expect(bus.calls.at(-1)).toBe('KillUnit systemd-logind.service all 1');
   });
 
@@ -153,6 +173,18 @@ describe('takeInhibitorLock', () => {
     await clock.advance(2_000);
     await released;
     expect(await lock.lost).toBe('systemd-inhibit ended (SIGKILL)');
+  });
+
+  test('is released when the command of its process hangs', async () => {
+    const clock = new FakeClock();
+    const pidFile = join(directory, 'pid');
+    const path = await program(`sleep 1000 & echo $! >${pidFile}; echo; wait`);
+    const lock = await takeInhibitorLock({ clock, program: path });
+    const released = lock.release();
+    await clock.advance(2_000);
+    await released;
+    expect(await lock.lost).toBe('systemd-inhibit ended (SIGKILL)');
+    process.kill(Number(await readFile(pidFile, 'utf8')), 'SIGKILL');
   });
 
   test('reports its loss', async () => {

@@ -51,8 +51,9 @@ export function logind(options: LogindOptions): Logind {
       try {
         // systemd starts logind for this call if it does not run.
         await bus.property(logindManager, 'PreparingForShutdown');
-        const owner = await bus.call(busDaemon, 'GetNameOwner', 's', [logindManager.destination]);
-        return new Session(bus, String(owner), onPrepare, options);
+        const session = new Session(bus, onPrepare, options);
+        await session.findOwner();
+        return session;
       } catch (err) {
         bus.close();
         throw err;
@@ -65,13 +66,10 @@ class Session implements LogindSession {
   readonly ended: Promise<string>;
   readonly #bus: BusConnection;
   readonly #options: LogindOptions;
+  /** The unique name of logind on the bus. */
+  #owner = '';
 
-  constructor(
-    bus: BusConnection,
-    owner: string,
-    onPrepare: (active: boolean) => void,
-    options: LogindOptions,
-  ) {
+  constructor(bus: BusConnection, onPrepare: (active: boolean) => void, options: LogindOptions) {
     this.#bus = bus;
     this.#options = options;
     this.ended = new Promise((resolve) => {
@@ -80,10 +78,15 @@ class Session implements LogindSession {
       bus.onMessage = (message) => {
         const { body: [value] = [], member, sender } = message;
         if (isOwnerChange(message)) resolve('systemd-logind was stopped or restarted');
-        else if (sender === owner && member === 'PrepareForShutdown' && typeof value === 'boolean')
+        else if (sender === this.#owner && member === 'PrepareForShutdown' && typeof value === 'boolean')
           onPrepare(value);
       };
     });
+  }
+
+  /** Called with the signals followed already: a logind that restarts meanwhile ends the session. */
+  async findOwner(): Promise<void> {
+    this.#owner = String(await this.#bus.call(busDaemon, 'GetNameOwner', 's', [logindManager.destination]));
   }
 
   async delayLimitMs(): Promise<number> {
@@ -125,5 +128,5 @@ function isOwnerChange({ body: [name] = [], member, sender }: Message): boolean 
 }
 
 function configurationText(seconds: number): string {
-  return `# Written by the kubelet, so that logind grants its shutdown grace periods.\n[Login]\nInhibitDelayMaxSec=${seconds}\n`;
+  return `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${seconds}\n`;
 }

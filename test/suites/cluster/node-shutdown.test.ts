@@ -1,5 +1,6 @@
 // The shutdown of the machine, on a whole kubelet: what the API server, the pods and the node see of it.
 import { describe, expect, test } from 'vitest';
+import { ContainerState } from '../../../src/api/cri/generated/runtime/v1/api.ts';
 import type { NodeCondition, Pod } from '../../../src/api/k8s/types.ts';
 import { Duration } from '../../../src/config/duration.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
@@ -32,6 +33,13 @@ function events(world: ClusterWorld, reason: string): readonly (string | undefin
   return world.api.objects
     .list('events')
     .flatMap((event) => (event.reason === reason ? [event.message] : []));
+}
+
+function running(world: ClusterWorld): readonly string[] {
+  const { cri } = world.node;
+  return cri
+    .containers()
+    .flatMap(({ id, state }) => (state === ContainerState.CONTAINER_RUNNING ? [id] : []));
 }
 
 const condition = (pod: Pod | undefined, type: string) =>
@@ -114,6 +122,77 @@ test('an unreachable API server delays the shutdown by five seconds at most', as
   await world.advance(40_000);
   expect((proceeded.get(world) ?? Number.NaN) - startedMs).toBeLessThan(7_000);
   world.api.faults.comeUp();
+});
+
+test('an API server that does not answer delays neither the pods nor, by more than five seconds, the shutdown', async () => {
+  const world = await startNode();
+  world.run('web', { containers: obeysTerm });
+  world.run('proxy', { ...critical, containers: obeysTerm });
+  await world.advance(3_000);
+  const stalls = ['pods', 'nodes', 'events'].map((resource) => world.api.faults.stall({ resource }));
+  const startedMs = world.node.clock.monotonic();
+  world.node.logind.prepare(true);
+  await world.advance(40_000);
+  expect((proceeded.get(world) ?? Number.NaN) - startedMs).toBeLessThan(8_000);
+  expect(running(world)).toEqual([]);
+  for (const stall of stalls) stall.remove();
+  await world.advance(30_000);
+  expect(['web', 'proxy'].map((name) => world.phase(name))).toEqual(['Failed', 'Failed']);
+  expect(readyOf(world.nodeObject()?.status)).toBe('False');
+});
+
+test('pods end whatever they are doing when the shutdown begins', async () => {
+  const world = await startNode();
+  const preStop = { exec: { command: ['sleep', '1000'] } };
+  world.run('initializing', { initContainers: [aContainer({ name: 'init', command: ['sleep', '1000'] })] });
+  world.run('impatient', { containers: ignoresTerm, terminationGracePeriodSeconds: 0 });
+  world.run('hooked', { containers: [aContainer({ lifecycle: { preStop } })] });
+  world.run('deleted', { containers: ignoresTerm, terminationGracePeriodSeconds: 300 });
+  world.run('done', { containers: [aContainer({ command: ['true'] })], restartPolicy: 'Never' });
+  await world.advance(5_000);
+  expect(world.phase('done')).toBe('Succeeded');
+  world.delete('deleted');
+  await world.advance(1_000);
+  const startedMs = world.node.clock.monotonic();
+  world.node.logind.prepare(true);
+  await world.advance(4_000);
+  expect(world.phase('impatient')).toBe('Failed');
+  expect(world.pod('deleted')).toBeDefined();
+  await world.advance(36_000);
+  expect((proceeded.get(world) ?? Number.NaN) - startedMs).toBeLessThan(25_000);
+  expect(running(world)).toEqual([]);
+  for (const name of ['initializing', 'impatient', 'hooked'])
+    expect(world.pod(name)?.status, name).toMatchObject({ phase: 'Failed', reason: 'Terminated', message });
+  // The shutdown shortened its grace period.
+  expect(world.pod('deleted')).toBeUndefined();
+  expect(world.pod('done')?.status).toMatchObject({ phase: 'Succeeded' });
+  expect(world.pod('done')?.status?.reason).toBeUndefined();
+});
+
+test('after the reboot static pods run again, pods of the API server stay as they ended', async () => {
+  const world = await startNode();
+  world.run('web', { containers: obeysTerm });
+  world.node.write('static.yaml', aPod({ name: 'static', containers: obeysTerm, ...critical }));
+  await world.advance(5_000);
+  world.node.logind.prepare(true);
+  await world.advance(20_000);
+  expect(proceeded.has(world)).toBe(true);
+  const { cri, clock, logind } = world.node;
+  await world.node.kill();
+  const { items } = await clock.until(cri.listPodSandbox({}));
+  for (const { id } of items) cri.killSandbox(id);
+  logind.isPreparing = false;
+  await world.node.start();
+  world.run('next');
+  await world.advance(20_000);
+  expect(['web', 'static-n', 'next'].map((name) => world.phase(name))).toEqual([
+    'Failed',
+    'Running',
+    'Running',
+  ]);
+  const mirror = world.pod('static-n')?.status;
+  expect([mirror?.reason, mirror?.message, readyOf(mirror)]).toEqual([undefined, undefined, 'True']);
+  expect([readyOf(world.nodeObject()?.status), logind.locks]).toEqual(['True', 1]);
 });
 
 test('a kubelet that is killed in the middle is succeeded by one that continues', async () => {
