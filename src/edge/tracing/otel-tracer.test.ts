@@ -152,7 +152,20 @@ test('records an error as event and status', () => {
   span.fail(new Error('outer', { cause: new Error('inner') }));
   span.end();
   span.end();
-  expect(spans.ended()).toMatchObject([{ error: 'outer: inner' }]);
+  expect(spans.ended()).toMatchObject([{ error: 'outer: inner', events: ['exception'] }]);
+});
+
+test('marks a span as failed without an event', () => {
+  const spans = new RecordedSpans();
+  for (const message of [undefined, 'no']) {
+    const span = spans.tracer.start({ scope, name: 'n' });
+    span.markFailed(message);
+    span.end();
+  }
+  expect(spans.ended()).toMatchObject([
+    { error: '', events: [] },
+    { error: 'no', events: [] },
+  ]);
 });
 
 test('two tracers in one process do not share traces', () => {

@@ -140,8 +140,8 @@ test('a pass over the images is a trace', async () => {
 
 test('a request to the secure port is a trace with its pattern', async () => {
   await bodyText(await node.request(httpRequest('GET /pods')));
-  expect(spans.named('/pods').attributes).toMatchObject({
-    'http.route': '/pods',
+  expect(spans.named('/pods/').attributes).toMatchObject({
+    'http.route': '/pods/',
     'http.response.status_code': 200,
     'server.address': 'kubelet',
   });
