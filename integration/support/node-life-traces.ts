@@ -1,4 +1,4 @@
-// The traces of a node with one pod whose first start fails, that restarts and ends, and of requests to the kubelet's ports: what a collector gets and
+// The traces of a node with one pod whose container fails to start at first, restarts and ends, and of requests to the kubelet's ports: what a collector gets and
 // what the runtime and the API server get to continue. In a form in which two kubelets can be compared: without times, IDs, names of
 // the rig, and how often something happens.
 import { request as httpsRequest } from 'node:https';
@@ -43,7 +43,7 @@ export interface Traces {
 /** Runs the pod and asks the ports, and returns what became of it once all of it has arrived. */
 export async function showTraces(node: LifeNode): Promise<Traces> {
   const { cluster, collector, cri, rig } = node.parts;
-  cri.faults.fail('runPodSandbox', rpcError('UNKNOWN', 'no network today'));
+  cri.faults.fail('createContainer', rpcError('UNKNOWN', 'no room today'));
   const restarts = (count: number): Promise<unknown> =>
     cluster.untilPod('web', `to have ${count} restarts`, ({ containerStatuses = [] }) =>
       containerStatuses.some(({ ready, restartCount }) => ready && restartCount === count),
@@ -89,7 +89,7 @@ function describeTraces({ apiHeaders, parts }: LifeNode, spans: readonly Collect
     const names = Object.keys(headers).filter((name) => /^(?:trace|baggage)/.test(name));
     return `${to}: ${names.join()} ${context.test(String(headers['traceparent']))}`;
   };
-  const run = parts.cri.calls.findLast(({ method }) => method === 'runPodSandbox');
+  const run = parts.cri.calls.find(({ method }) => method === 'runPodSandbox');
   const continued = byId.get(String(run?.headers['traceparent']).split('-')[2] ?? '');
   return {
     resources: rows(spans, ({ resource }) => JSON.stringify(resource, Object.keys(resource).toSorted())),

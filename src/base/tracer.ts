@@ -41,16 +41,16 @@ export interface Tracer {
   capture(): <T>(work: () => T) => T;
 }
 
-/** Runs `work` in a span that ends with it. An abort is not an error of the span. */
+/** Runs `work` in a span that ends with it. An abort is not an error of the span. `work` gets the span, if there is a tracer. */
 export async function inSpan<T>(
   tracer: Tracer | undefined,
   start: SpanStart,
-  work: () => Promise<T>,
+  work: (span?: Span) => Promise<T>,
 ): Promise<T> {
   if (tracer === undefined) return await work();
   const span = tracer.start(start);
   try {
-    return await span.run(work);
+    return await span.run(() => work(span));
   } catch (err) {
     if (!isAbort(err)) span.fail(err);
     throw err;

@@ -1,4 +1,6 @@
+import { validateHeaderValue } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RecordedSpans } from '../../../test/fakes/recorded-spans.ts';
 import { realClock } from '../../base/clock.ts';
@@ -140,6 +142,41 @@ test('passes tracestate and baggage on', () => {
     baggage: 'tenant=a',
   });
   span.end();
+});
+
+test('passes nothing on that a header cannot hold, whatever its client sends', () => {
+  const { tracer } = new RecordedSpans();
+  const parts = [
+    '%',
+    '%zz',
+    '%0A',
+    '%00',
+    '%C3',
+    '=',
+    ';',
+    ',',
+    ';p=',
+    'a',
+    '9',
+    ' ',
+    '\t',
+    '"',
+    '\u0080',
+    '\u00ff',
+  ];
+  const text = fc.array(fc.constantFrom(...parts), { maxLength: 30 }).map((each) => each.join(''));
+  fc.assert(
+    fc.property(text, text, fc.boolean(), (tracestate, baggage, twice) => {
+      const given = twice
+        ? { tracestate: [tracestate, tracestate], baggage: [baggage, baggage] }
+        : { tracestate, baggage };
+      const span = tracer.start({ scope, name: 'n', origin: { continues: { ...sampled, ...given } } });
+      const headers = span.run(() => tracer.headers());
+      span.end();
+      for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
+    }),
+    { numRuns: 500, seed: 20_261_119 },
+  );
 });
 
 test('has no headers outside a span', () => {
