@@ -132,10 +132,10 @@ describe('a collector', () => {
     const { span } = await open(collector.endpoint);
     await vi.waitFor(() => {
       span();
-      expect(collector.requests).toBeGreaterThan(4);
+      expect(collector.requests).toBeGreaterThan(8);
     }, soon);
-    // The next one may arrive before the cancellation of the one before.
-    expect(Math.max(...seen)).toBeLessThanOrEqual(2);
+    // The next one may arrive before the cancellation of the one before, also over another connection.
+    expect(Math.max(...seen)).toBeLessThanOrEqual(3);
   });
 
   test('is the one of OTEL_EXPORTER_OTLP_ENDPOINT if the configuration names none', async () => {
