@@ -110,12 +110,12 @@ describeOnRig('tracing', () => {
     });
     await fetch(`http://127.0.0.1:${kubelet.readOnlyPort}/metrics`, { headers: { traceparent } });
     const secure = await waitFor(
-      () => collector.named('/pods').find((span) => span.traceId === traceId),
+      () => collector.named('/pods/').find((span) => span.traceId === traceId),
       'the span of the secure port',
     );
     expect(secure).toMatchObject({
       kind: 2,
-      attributes: { 'http.route': '/pods', 'url.path': '/pods', 'http.response.status_code': 200 },
+      attributes: { 'http.route': '/pods/', 'url.path': '/pods', 'http.response.status_code': 200 },
     });
     const [open] = await waitFor(() => {
       const found = collector.named('/metrics');

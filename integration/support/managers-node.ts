@@ -20,7 +20,10 @@ export interface ManagersSettings {
   readonly pluginFlags?: readonly string[];
 }
 
-/** The directory of device plugins is a constant of the Go kubelet: it sees that of the rig there, in a mount namespace of its own. */
+/**
+ * The directories of device plugins and of links to logs are constants of the Go kubelet: in a mount namespace of its own, it sees that
+ * of the rig, and an empty one.
+ */
 const enterNamespace = `#!/bin/sh
 set -e
 exec unshare --mount --propagation private sh -ec '
@@ -28,6 +31,7 @@ program=$1 dir=$2
 shift 2
 mkdir -p "$dir"
 mount -t tmpfs none /var/lib
+mount -t tmpfs none /var/log
 mkdir -p /var/lib/kubelet/device-plugins
 mount --bind "$dir" /var/lib/kubelet/device-plugins
 exec "$program" "$@"

@@ -34,6 +34,8 @@ const ask = `const response = await fetch(process.argv[1], { signal: AbortSignal
 if (!response.ok) throw new Error(String(response.status));
 process.stdout.write(await response.text());`;
 
+const builtCommand = join(repositoryRoot(), 'bin', 'kubelet');
+
 /** The kernel kills such a process when this process ends. */
 const leash = ['--pdeathsig', 'KILL'];
 
@@ -154,11 +156,11 @@ export class PrivateNode {
     return this.run(process.execPath, '--input-type=module', '--eval', ask, url);
   }
 
-  async kubelet(argv: readonly string[]): Promise<UnitProcess> {
+  /** `command` is another kubelet than the built one. */
+  async kubelet(argv: readonly string[], command = builtCommand): Promise<UnitProcess> {
     this.#started += 1;
     const log = new LogFile(join(this.#workspace.dir, `unit-${this.#started}.log`));
     const out = openSync(log.path, 'a');
-    const command = join(repositoryRoot(), 'bin', 'kubelet');
     const child = spawn('setpriv', [...leash, ...this.#enter(...this.#kinds()), command, ...argv], {
       stdio: ['ignore', out, out],
     });

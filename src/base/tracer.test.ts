@@ -8,6 +8,7 @@ function notes() {
   const span: Span = {
     set: () => undefined,
     fail: (err) => void noted.push(`failed: ${(err as Error).message}`),
+    markFailed: (message) => void noted.push(`marked: ${message}`),
     run: (work) => work(),
     end: () => void noted.push('ended'),
   };
@@ -77,12 +78,12 @@ describe('endWith', () => {
     expect(noted).toEqual(['ended']);
   });
 
-  test('records an error of the source', async () => {
+  test('marks the span as failed by an error of the source', async () => {
     const { noted, span } = notes();
     const read = async (): Promise<void> => {
       for await (const _ of endWith(items(new Error('torn')), span));
     };
     await expect(read()).rejects.toThrow('torn');
-    expect(noted).toEqual(['failed: torn', 'ended']);
+    expect(noted).toEqual(['marked: torn', 'ended']);
   });
 });

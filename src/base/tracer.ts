@@ -1,7 +1,7 @@
 // The port for traces: components start spans on it, and clients take from it the headers that continue the trace in another
 // process. edge/tracing implements it with OpenTelemetry. A component without a tracer does not trace and pays nothing.
 // Upstream: the TracerProvider that the kubelet hands to its components.
-import { isAbort } from './errors.ts';
+import { describeError, isAbort } from './errors.ts';
 
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
@@ -25,6 +25,8 @@ export interface Span {
   set(attributes: SpanAttributes): void;
   /** Records an error and sets the span's status to it. */
   fail(err: unknown): void;
+  /** Sets the span's status to an error only, as spans of calls and requests do. */
+  markFailed(message?: string): void;
   /** Runs `work` with this span as the parent of the spans that it starts, also after its awaits, until this span ends. */
   run<T>(work: () => T): T;
   /** No effect after the first call. */
@@ -39,16 +41,16 @@ export interface Tracer {
   capture(): <T>(work: () => T) => T;
 }
 
-/** Runs `work` in a span that ends with it. An abort is not an error of the span. */
+/** Runs `work` in a span that ends with it. An abort is not an error of the span. `work` gets the span, if there is a tracer. */
 export async function inSpan<T>(
   tracer: Tracer | undefined,
   start: SpanStart,
-  work: () => Promise<T>,
+  work: (span?: Span) => Promise<T>,
 ): Promise<T> {
   if (tracer === undefined) return await work();
   const span = tracer.start(start);
   try {
-    return await span.run(work);
+    return await span.run(() => work(span));
   } catch (err) {
     if (!isAbort(err)) span.fail(err);
     throw err;
@@ -69,7 +71,7 @@ export function endWith<T>(items: AsyncIterable<T>, span: Span): AsyncIterable<T
             if (result.done === true) span.end();
             return result;
           } catch (err) {
-            if (!isAbort(err)) span.fail(err);
+            if (!isAbort(err)) span.markFailed(describeError(err));
             span.end();
             throw err;
           }

@@ -78,7 +78,8 @@ function serve(row: RouteRow, handle: RouteHandler, request: HttpRequest, below:
   if (row.produces !== undefined && !accepts(request, row.produces)) {
     return restfulError(406, `406: Not Acceptable\n\nAvailable representations: ${row.produces}`);
   }
-  const pattern = row.path.replace(/\/$/, '') + matched.pattern;
+  // As go-restful writes it: the root of a service ends with a slash.
+  const pattern = row.path.replace(/\/$/, '') + (matched.pattern || '/');
   return handle({ ...request, params: matched.params, pattern });
 }
 

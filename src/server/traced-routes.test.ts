@@ -36,6 +36,10 @@ function setUp(handle: () => HttpAnswer | Promise<HttpAnswer> = () => textRespon
       },
       handle,
     },
+    {
+      row: { name: 'pods', kind: 'service', path: '/pods', patterns: [''], methods: ['GET'], ...shared },
+      handle,
+    },
   ];
   const on = (port: 'secure' | 'read-only', admit?: Admit) =>
     route(tracedRoutes(routes, port, spans.tracer), admit);
@@ -67,6 +71,49 @@ describe('a request', () => {
     await on('secure')(requestOf('/metrics'));
     expect(spans.names()).toEqual(['/metrics']);
   });
+
+  test('of the root of a service has its pattern with a slash', async () => {
+    const { on, spans } = setUp();
+    await on('secure')(requestOf('/pods'));
+    expect(spans.named('/pods/').attributes).toMatchObject({ 'http.route': '/pods/', 'url.path': '/pods' });
+  });
+
+  const connection = { remoteAddress: '10.0.0.9', remotePort: 4711, localPort: 10250, httpVersion: '1.1' };
+  const peer = {
+    'network.peer.address': '10.0.0.9',
+    'network.peer.port': 4711,
+    'network.protocol.version': '1.1',
+  };
+  const clients = [
+    ['names its client', connection, {}, { ...peer, 'client.address': '10.0.0.9', 'server.port': 10250 }],
+    [
+      'on the default port does not name it',
+      { ...connection, localPort: 443 },
+      {},
+      { ...peer, 'client.address': '10.0.0.9' },
+    ],
+    [
+      'over a proxy names client and program as the headers do',
+      connection,
+      { 'x-forwarded-for': '192.0.2.1, 10.0.0.9', 'user-agent': 'curl' },
+      { ...peer, 'client.address': '192.0.2.1', 'server.port': 10250, 'user_agent.original': 'curl' },
+    ],
+    ['without a connection has no client', undefined, {}, {}],
+  ] as const;
+  for (const [name, from, headers, named] of clients)
+    test(name, async () => {
+      const { on, spans } = setUp();
+      await on('secure')({ ...requestOf('/metrics', headers), ...(from && { connection: from }) });
+      expect(spans.named('/metrics').attributes).toEqual({
+        'http.request.method': 'GET',
+        'http.response.status_code': 200,
+        'http.route': '/metrics',
+        'server.address': 'kubelet',
+        'url.path': '/metrics',
+        'url.scheme': 'https',
+        ...named,
+      });
+    });
 
   test('continues the trace of an authorized client', async () => {
     const { on, spans } = setUp();
@@ -112,11 +159,11 @@ describe('a request', () => {
   test('with a status of 500 is an error, with 404 it is none', async () => {
     for (const [status, error] of [
       [404, undefined],
-      [500, 'HTTP status 500'],
+      [500, ''],
     ] as const) {
       const { on, spans } = setUp(() => ({ status, headers: {}, body: '' }));
       await on('secure')(requestOf('/metrics'));
-      expect(spans.named('/metrics').error).toBe(error);
+      expect(spans.named('/metrics')).toMatchObject({ error, events: [] });
     }
   });
 

@@ -22,7 +22,13 @@ import { podQosClass } from '../api/pod/qos.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
 import type { ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { apiTime, nonEmpty, present } from './api-fields.ts';
-import { computeConditions, ownedConditions, sharedCondition, stampCondition } from './conditions.ts';
+import {
+  computeConditions,
+  ownedConditions,
+  sharedCondition,
+  stampCondition,
+  terminalVerdict,
+} from './conditions.ts';
 import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
 import { computePhase } from './phase.ts';
 import { type CgroupReading, podResourceFields } from './pod-resources.ts';
@@ -84,7 +90,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
       foreign: foreignConditions(input, old),
       before: old.conditions ?? [],
       resize: podIsTerminal ? undefined : input.resize,
-      final: ended && isTerminalPhase(old.phase),
+      final: ended && isTerminalPhase(old.phase) && (killOf(input) === undefined || hasTerminalVerdict(old)),
       gates,
       nowMs: input.nowMs,
     }),
@@ -236,6 +242,12 @@ function foreignConditions(input: StatusInput, old: PodStatus): PodCondition[] {
       ? foreign.map((each) => (each.type === condition.type ? condition : each))
       : [...foreign, condition];
   }, given);
+}
+
+/** False for a killed pod whose containers still ran, since its conditions are theirs. */
+function hasTerminalVerdict({ phase = '', conditions = [] }: PodStatus): boolean {
+  const { reason } = terminalVerdict(phase);
+  return conditions.some((condition) => condition.type === 'ContainersReady' && condition.reason === reason);
 }
 
 /** Why the kubelet killed the pod, for controllers that decide whether to replace it. */

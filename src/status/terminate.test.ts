@@ -99,7 +99,8 @@ describe('a terminated pod', () => {
 
   test('counts regular containers as run after the last init container', () => {
     const observed = observedPod([exited('i2'), exited('i1')], stopped);
-    expect(states(generate({ pod: initPod, observed, lifecycle: terminated }))).toEqual([
+    const api = generate({ pod: initPod, observed });
+    expect(states(generate({ pod: { ...initPod, status: api }, observed, lifecycle: terminated }))).toEqual([
       'i1 Completed',
       'i2 Completed',
       'c ContainerStatusUnknown',
@@ -109,7 +110,8 @@ describe('a terminated pod', () => {
   test('counts a started sidecar in last place as the end of initialization', () => {
     const sidePod = pod({ initContainers: [container('side', { restartPolicy: 'Always' })] });
     const observed = observedPod([running('side')], stopped);
-    expect(states(generate({ pod: sidePod, observed, lifecycle: terminated }))).toEqual([
+    const api = generate({ pod: sidePod, observed });
+    expect(states(generate({ pod: { ...sidePod, status: api }, observed, lifecycle: terminated }))).toEqual([
       'side ContainerStatusUnknown',
       'c ContainerStatusUnknown',
     ]);
@@ -125,6 +127,32 @@ describe('a terminated pod', () => {
       probes: { started: () => false, ready: () => undefined },
     });
     expect(states(status)).toEqual(['side ContainerStatusUnknown', 'c PodInitializing']);
+  });
+
+  test('keeps regular containers waiting if the last init container completed only because the pod was terminated', () => {
+    const single = pod({ initContainers: [container('i1')] });
+    const api = generate({ pod: single, observed: observedPod([running('i1')]) });
+    const lifecycle = { ...terminated, kill: { reason: 'Terminated', message: 'm' } };
+    const observed = observedPod([exited('i1')], stopped);
+    const last = generate({ pod: { ...single, status: api }, observed, lifecycle, previous: api });
+    expect(states(last)).toEqual(['i1 Completed', 'c PodInitializing']);
+    const again = generate({ pod: { ...single, status: last }, observed, lifecycle, previous: last });
+    expect(again).toEqual(last);
+  });
+
+  test('reports the conditions of a failed pod that was killed before its containers started', () => {
+    const kill = { reason: 'Terminated', message: 'm' };
+    const reasons = ({ conditions = [] }: PodStatus): unknown =>
+      Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+    const first = generate({ observed: observedPod(), lifecycle: { ...terminating, kill } });
+    expect(reasons(first)).toMatchObject({ Ready: 'False ContainersNotReady' });
+    const last = generate({
+      observed: observedPod([], stopped),
+      lifecycle: { ...terminated, kill },
+      previous: first,
+    });
+    expect(reasons(last)).toMatchObject({ Ready: 'False PodFailed', ContainersReady: 'False PodFailed' });
+    expect(generate({ lifecycle: { ...terminated, kill }, previous: last })).toEqual(last);
   });
 
   test('updates conditions until the phase is terminal and the worker has finished', () => {

@@ -27,12 +27,17 @@ function ended(status: ContainerStatus): ContainerStatus {
   return { ...status, state: { terminated: lostState('terminated') }, ready: false, started: false };
 }
 
-/** Whether regular containers may have run. If not, they stay waiting. */
+/**
+ * Whether regular containers may have run. If not, they stay waiting. The API's status decides whether the init containers had
+ * completed: they may have exited since, because the pod was terminated.
+ */
 function hasInitialized(pod: Pod, status: PodStatus): boolean {
   const specs = pod.spec?.initContainers ?? [];
   if (specs.length === 0) return true;
   if ((status.containerStatuses ?? []).some(everStarted)) return true;
-  const last = status.initContainerStatuses?.at(-1);
+  // It is this status already.
+  if (isTerminalPhase(pod.status?.phase)) return false;
+  const last = pod.status?.initContainerStatuses?.at(-1);
   const spec = specs.find((container) => container.name === last?.name);
   if (last === undefined || spec === undefined) return false;
   if (isSidecar(spec)) return last.state?.running !== undefined && last.started === true;

@@ -1,5 +1,6 @@
-// The span of a worker's step. Pure. Upstream: the spans of SyncPod, SyncTerminatingPod and SyncTerminatedPod in
+// The span of a worker's step, and what of a sync is its error. Pure. Upstream: the spans of SyncPod, SyncTerminatingPod and SyncTerminatedPod in
 // pkg/kubelet/kubelet.go.
+import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { SpanStart } from '../base/tracer.ts';
 import type { Transition } from './transition.ts';
@@ -46,4 +47,17 @@ export function podSpan(
     default:
       return undefined;
   }
+}
+
+/** A container in back-off was not tried. */
+const untried: readonly string[] = ['CrashLoopBackOff', 'ImagePullBackOff'];
+
+/** The containers that a sync failed to start; undefined if there are none. Upstream: PodSyncResult.Error(). */
+export function startFailure(waiting: Readonly<Record<string, WaitingReason>>): string | undefined {
+  const failed = Object.entries(waiting).filter(([, { reason }]) => !untried.includes(reason));
+  const texts = failed.map(
+    ([name, { message, reason }]) =>
+      `failed to "StartContainer" for "${name}" with ${reason}: ${JSON.stringify(message)}`,
+  );
+  return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0];
 }

@@ -4,10 +4,12 @@ import { isDown, type ObservedPod } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
+import type { Span } from '../base/tracer.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import type { Leftover } from './housekeeping.ts';
 import { PodAdmission } from './pod-admission.ts';
 import { PodGarbage } from './pod-garbage.ts';
+import { startFailure } from './pod-spans.ts';
 import type { Termination, Transition } from './transition.ts';
 import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';
 import type { WorkerRecord, WorkerRecords } from './worker-records.ts';
@@ -37,8 +39,8 @@ export class PodSteps {
     this.garbage = new PodGarbage(deps, records, (uid, signal) => this.inspect(uid, signal));
   }
 
-  /** True: the next transition follows at once. */
-  async run(uid: PodUid, { next, step }: Transition, signal: AbortSignal): Promise<boolean> {
+  /** True: the next transition follows at once. `span`: of this run, if it is traced. */
+  async run(uid: PodUid, { next, step }: Transition, signal: AbortSignal, span?: Span): Promise<boolean> {
     switch (step.step) {
       case 'wait':
         if (next.state === 'new' || next.state === 'syncing')
@@ -49,7 +51,7 @@ export class PodSteps {
       case 'reject':
         return next.state === 'rejected' && (await this.#reject(uid, next, next.final, signal));
       case 'sync':
-        return await this.#sync(uid, signal);
+        return await this.#sync(uid, signal, span);
       case 'stop':
         return next.state === 'terminating' && (await this.#terminate(uid, next, signal));
       case 'clean':
@@ -115,7 +117,7 @@ export class PodSteps {
     return false;
   }
 
-  async #sync(uid: PodUid, signal: AbortSignal): Promise<boolean> {
+  async #sync(uid: PodUid, signal: AbortSignal, span: Span | undefined): Promise<boolean> {
     const { resizes, runtime, settings, stores } = this.#deps;
     const { desired, observed } = stores;
     const wanted = desired.get(uid);
@@ -152,6 +154,8 @@ export class PodSteps {
       if (result.retryInMs !== undefined) this.#loop.wakeAfter(uid, retryMs);
       throw result.failure;
     }
+    const unstarted = startFailure(result.waiting);
+    if (unstarted !== undefined) span?.fail(new Error(unstarted));
     record.lastFailure = '';
     await this.garbage.collectAfterSync(uid, signal);
     const leftMs = activeMsLeft(wanted.pod, this.#records.activeMs(uid)) ?? Number.POSITIVE_INFINITY;

@@ -9,7 +9,7 @@ import { untilAborted } from '../base/abort/race-abort.ts';
 import { type Component, on } from '../base/component.ts';
 import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import { inSpan } from '../base/tracer.ts';
+import { inSpan, type Span } from '../base/tracer.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import { CollectionRequests } from './collection-requests.ts';
 import { findSameNamePod } from './find-same-name-pod.ts';
@@ -200,7 +200,7 @@ export class PodWorkers implements Component {
     if (isNew && operation === 'kill' && stores.desired.get(uid) === undefined) metrics?.orphan();
     const startedMs = clock.monotonic();
     try {
-      const work = (): Promise<boolean> => this.#steps.run(uid, transition, signal);
+      const work = (span?: Span): Promise<boolean> => this.#steps.run(uid, transition, signal, span);
       const span = report.tracer && podSpan(transition.step.step, uid, this.#identity(uid), operation);
       return await (span === undefined ? work() : inSpan(report.tracer, span, work));
     } finally {

@@ -82,6 +82,8 @@ export class ApiServerDouble {
   /** Access for the test itself, with an administrator's rights. */
   readonly objects: ClusterObjects;
   readonly requests: LoggedRequest[] = [];
+  /** Called with every request as it arrives. */
+  onRequest: (request: RawRequest) => void = () => undefined;
   readonly watches = new Set<WatchStream>();
   /** Rights of users other than masters on the API of kubelets: `USER VERB SUBRESOURCE`. */
   readonly grants = new Set<string>();
@@ -139,6 +141,7 @@ export class ApiServerDouble {
     let call: Call | undefined;
     let user: User | undefined;
     let response: RawResponse;
+    this.onRequest(request);
     try {
       user = this.#tokens.authenticate(request);
       const url = new URL(request.path, 'http://double');

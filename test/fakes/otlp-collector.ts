@@ -24,6 +24,7 @@ export interface CollectedSpan {
 }
 
 type Answer = sendUnaryData<Buffer>;
+type Call = ServerUnaryCall<CollectedSpan[], Buffer>;
 
 const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
 
@@ -34,7 +35,7 @@ export class OtlpCollector {
   /** Received requests, also those that `respond` fails. */
   requests = 0;
   /** By default accepts every request. */
-  respond: (answer: Answer) => void = (answer) => answer(null, Buffer.alloc(0));
+  respond: (answer: Answer, call: Call) => void = (answer) => answer(null, Buffer.alloc(0));
   readonly #server = new Server({ 'grpc.enable_channelz': 0 });
   readonly #injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
   readonly #sockets = new Set<Socket>();
@@ -43,13 +44,13 @@ export class OtlpCollector {
   #port = 0;
 
   constructor() {
-    const handle = (call: ServerUnaryCall<CollectedSpan[], Buffer>, answer: Answer): void => {
+    const handle = (call: Call, answer: Answer): void => {
       this.requests++;
       this.headers = call.metadata.getMap();
       this.respond((err, value) => {
         if (err === null) this.spans.push(...call.request);
         answer(err, value);
-      });
+      }, call);
     };
     const asIs = (bytes: Buffer): Buffer => bytes;
     this.#server.register(path, handle, asIs, decodeSpans, 'unary');

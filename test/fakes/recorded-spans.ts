@@ -20,6 +20,8 @@ interface RecordedSpan {
   readonly links: readonly string[];
   /** The message of its error status. */
   readonly error: string | undefined;
+  /** The names of its events: `exception` for a recorded error. */
+  readonly events: readonly string[];
 }
 
 export class RecordedSpans {
@@ -59,5 +61,6 @@ function recorded(span: ReadableSpan): RecordedSpan {
     parentId: span.parentSpanContext?.spanId,
     links: span.links.map(({ context }) => context.traceId),
     error: span.status.code === 2 ? (span.status.message ?? '') : undefined,
+    events: span.events.map(({ name }) => name),
   };
 }

@@ -16,10 +16,20 @@ export interface HttpRequest {
   readonly certificate: ClientCertificate | undefined;
   /** The remote address, or the network that counts as one client; see edge/http/peer-address.ts. */
   readonly peer?: string;
+  /** For traces. Absent in requests that did not arrive over a connection. */
+  readonly connection?: HttpConnection;
   /** Call it once the client is authenticated and authorized: lifts the limits of unauthenticated clients. */
   admitted?(): void;
   /** The whole body, of at most `mostBytes`. An unread body is discarded. */
   readBody(mostBytes: number): Promise<Uint8Array>;
+}
+
+export interface HttpConnection {
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly localPort: number;
+  /** `1.0`, `1.1` or `2.0`. */
+  readonly httpVersion: string;
 }
 
 /** A client certificate, verified against the server's client CAs. */

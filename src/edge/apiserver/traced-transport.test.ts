@@ -73,8 +73,9 @@ describe('a request', () => {
     const { spans, transport } = setUp(async () => ({ status: 403 }));
     await read((await transport.send(get)).body);
     expect(spans.named('HTTP GET')).toMatchObject({
-      attributes: { 'http.response.status_code': 403 },
-      error: 'HTTP status 403',
+      attributes: { 'http.response.status_code': 403, 'error.type': '403' },
+      error: '',
+      events: [],
     });
   });
 
@@ -83,7 +84,11 @@ describe('a request', () => {
       Promise.reject(new KubeletError('unavailable', 'Down', 'no route')),
     );
     await expect(transport.send(get)).rejects.toThrow('no route');
-    expect(spans.named('HTTP GET').error).toBe('no route');
+    expect(spans.named('HTTP GET')).toMatchObject({
+      attributes: { 'error.type': 'Down' },
+      error: 'no route',
+      events: [],
+    });
   });
 
   test('that its caller aborts is not', async () => {

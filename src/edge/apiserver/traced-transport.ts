@@ -1,6 +1,6 @@
 // Makes every request to the API server a client span, which ends with the body of its response: the span of a watch lasts as
 // long as the watch. Upstream: otelhttp's transport, installed by tracing.WrapperFor in cmd/kubelet/app/server.go.
-import { isAbort } from '../../base/errors.ts';
+import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
 import { endWith, type Tracer } from '../../base/tracer.ts';
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts';
 
@@ -38,10 +38,16 @@ export class TracedTransport implements Transport {
         this.#inner.send({ ...request, headers: { ...request.headers, ...this.#tracer.headers() } }),
       );
       span.set({ 'http.response.status_code': response.status });
-      if (response.status >= 400) span.fail(new Error(`HTTP status ${response.status}`));
+      if (response.status >= 400) {
+        span.set({ 'error.type': String(response.status) });
+        span.markFailed();
+      }
       return { ...response, body: endWith(response.body, span) };
     } catch (err) {
-      if (!isAbort(err)) span.fail(err);
+      if (!isAbort(err)) {
+        span.set({ 'error.type': err instanceof KubeletError ? err.reason : 'Error' });
+        span.markFailed(describeError(err));
+      }
       span.end();
       throw err;
     }

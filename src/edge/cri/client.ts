@@ -54,11 +54,11 @@ export function criClient(options: CriClientOptions): CriClient {
   const imageCaller = new Caller({ connection: images, ...shared });
   const runtimeService = bind(
     rpcsOf(RuntimeServiceDefinition, runtimeOperations),
-    tracedCalls(runtimeCaller, tracer),
+    tracedCalls(runtimeCaller, runtimePath, tracer),
   ) as CriRuntime;
   const imageService = bind(
     rpcsOf(ImageServiceDefinition, imageOperations),
-    tracedCalls(imageCaller, tracer),
+    tracedCalls(imageCaller, imagePath, tracer),
   ) as CriImages;
   const log = options.streamLists?.log;
   return {

@@ -1,6 +1,6 @@
 // Makes every CRI call a client span. Upstream: otelgrpc's stats handler on the connections of cri-client.
 import { type CallOptions, rpcFailureCodes } from '../../api/cri/runtime.ts';
-import { isAbort, KubeletError } from '../../base/errors.ts';
+import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
 import type { Span, Tracer } from '../../base/tracer.ts';
 import type { Rpc } from './rpc.ts';
 
@@ -13,8 +13,8 @@ export interface Calls {
 const scope = 'go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc';
 const statusCode = 'rpc.response.status_code';
 
-/** Without a tracer, the calls themselves. */
-export function tracedCalls(calls: Calls, tracer: Tracer | undefined): Calls {
+/** Without a tracer, the calls themselves. `address`: the path of the runtime's socket. */
+export function tracedCalls(calls: Calls, address: string, tracer: Tracer | undefined): Calls {
   if (tracer === undefined) return calls;
   const start = (rpc: Rpc): Span => {
     const name = rpc.path.slice(1);
@@ -22,7 +22,7 @@ export function tracedCalls(calls: Calls, tracer: Tracer | undefined): Calls {
       scope,
       name,
       kind: 'client',
-      attributes: { 'rpc.system.name': 'grpc', 'rpc.method': name },
+      attributes: { 'rpc.system.name': 'grpc', 'rpc.method': name, 'server.address': address },
     });
   };
   return {
@@ -64,5 +64,5 @@ function failed(span: Span, err: unknown): void {
   const code = isAbort(err) ? 'CANCELLED' : err instanceof KubeletError ? err.reason : 'UNKNOWN';
   const isKnown = (rpcFailureCodes as readonly string[]).includes(code);
   span.set({ [statusCode]: isKnown ? code : 'UNKNOWN' });
-  span.fail(err);
+  span.markFailed(describeError(err));
 }

@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 import type {
   ClientCertificate,
   HttpAnswer,
+  HttpConnection,
   HttpHandler,
   HttpRequest,
   HttpResponse,
@@ -229,6 +230,13 @@ async function handle(
   }
 }
 
+function addressesOf({ httpVersion, socket }: Message): HttpConnection {
+  const { localPort = 0, remoteAddress = '', remotePort = 0 } = socket;
+  // The listener may accept IPv4 clients on an IPv6 socket.
+  const address = remoteAddress.replace(/^::ffff:(?=[0-9]+\.)/i, '');
+  return { remoteAddress: address, remotePort, localPort, httpVersion };
+}
+
 function parseRequest(
   options: ExchangeOptions,
   message: Message,
@@ -250,6 +258,7 @@ function parseRequest(
       upgrade,
       certificate: options.certificateOf?.(connectionOf(message)),
       peer: peerOf(message.socket.remoteAddress),
+      connection: addressesOf(message),
       admitted: () => {
         const client = options.peers.clientOf(message.socket);
         if (client !== undefined) options.peers.admit(client);

@@ -102,6 +102,12 @@ describe('requests and responses', () => {
     expect(listener.port).toBeGreaterThan(0);
     const answer = await ask(listener, '/a%20b?x=1&y=a+b&x=2');
     expect(answer).toMatchObject({ status: 200, body: 'hello /a b' });
+    expect(seen[0]?.connection).toEqual({
+      remoteAddress: '127.0.0.1',
+      remotePort: expect.any(Number),
+      localPort: listener.port,
+      httpVersion: '1.1',
+    });
     expect(answer.headers).toMatchObject({ 'content-type': 'text/plain', 'content-length': '10' });
     expect(seen[0]).toMatchObject({ method: 'GET', path: '/a b' });
     expect([...(seen[0]?.query ?? [])]).toEqual([

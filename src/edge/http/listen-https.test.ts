@@ -147,6 +147,19 @@ async function askHttp2(listener: HttpListener, path: string, pair?: KeyPair): P
   }
 }
 
+test('a request has the addresses and the protocol of its connection', async () => {
+  const listener = await listen(new PortCertificates());
+  await ask(listener, '/');
+  await askHttp2(listener, '/');
+  const [first, second] = ['1.1', '2.0'].map((httpVersion) => ({
+    remoteAddress: '127.0.0.1',
+    remotePort: expect.any(Number) as number,
+    localPort: listener.port,
+    httpVersion,
+  }));
+  expect(seen.map(({ connection }) => connection)).toEqual([first, second]);
+});
+
 describe('client certificates', () => {
   test('are passed to the handler with their fields', async () => {
     const listener = await listen(new PortCertificates());

@@ -1,6 +1,7 @@
 // Sends batches of spans to the collector, as OTLP over gRPC without TLS. Upstream: otlptracegrpc.
 // OpenTelemetry's own OTLPTraceExporter accepts http URLs and files of sockets only, passes loopback addresses to a proxy of the
-// environment, and cannot be stopped. Invariants: an export ends at its deadline; none is in flight after shutdown().
+// environment, and cannot be stopped. Invariants: an export ends when the queue gives it up, at the latest, so that a collector that
+// hangs holds one batch at a time; none is in flight after close().
 import {
   type ChannelOptions,
   Client,
@@ -25,17 +26,20 @@ export class CollectorExporter implements SpanExporter {
   readonly #target: string;
   /** From the variables OTEL_EXPORTER_OTLP_*: headers, compression, timeout. */
   readonly #configuration: Configuration;
+  readonly #timeoutMs: number;
   readonly #calls = new Set<ClientUnaryCall>();
+  #onIdle: () => void = () => undefined;
   #client: Client | undefined;
   #silent = 0;
 
-  /** Without an endpoint: OTEL_EXPORTER_OTLP_ENDPOINT, or localhost:4317. */
-  constructor(endpoint: string | undefined) {
+  /** Without an endpoint: OTEL_EXPORTER_OTLP_ENDPOINT, or localhost:4317. `mostMs`: after which the queue gives an export up. */
+  constructor(endpoint: string | undefined, mostMs: number) {
     this.#configuration = convertLegacyOtlpGrpcOptions(
       { credentials: credentials.createInsecure() },
       'TRACES',
     );
     this.#target = grpcTarget(endpoint ?? this.#configuration.url);
+    this.#timeoutMs = Math.min(this.#configuration.timeoutMillis, mostMs);
   }
 
   export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
@@ -50,20 +54,30 @@ export class CollectorExporter implements SpanExporter {
     }
   }
 
+  /** Resolves when the collector has answered, also to exports that began before the last flush. */
   async shutdown(): Promise<void> {
+    if (this.#calls.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  /** Cancels what is in flight. */
+  close(): void {
     for (const call of this.#calls) call.cancel();
     this.#client?.close();
   }
 
   #send(bytes: Buffer, done: (error: Error | null) => void): void {
-    const { metadata, timeoutMillis } = this.#configuration;
+    const { metadata } = this.#configuration;
     this.#client ??= new Client(this.#target, credentials.createInsecure(), this.#options());
-    const deadline = new Date(Date.now() + timeoutMillis);
+    const deadline = new Date(Date.now() + this.#timeoutMs);
     const call = this.#client.makeUnaryRequest(method, asIs, asIs, bytes, metadata(), { deadline }, (err) => {
       this.#calls.delete(call);
       this.#silent = err?.code === status.DEADLINE_EXCEEDED ? this.#silent + 1 : 0;
       if (this.#silent >= mostSilent) this.#reopen();
       done(err);
+      if (this.#calls.size === 0) this.#onIdle();
     });
     this.#calls.add(call);
   }

@@ -106,6 +106,38 @@ describe('a collector', () => {
     expect(collector.spans).toHaveLength(700);
   });
 
+  test('receives the last spans although it is slow to answer those before', async () => {
+    collector.respond = (answer) => {
+      if (collector.requests > 1) answer(null, Buffer.alloc(0));
+      else setTimeout(() => answer(null, Buffer.alloc(0)), 300);
+    };
+    const { close, span } = await open(collector.endpoint);
+    span('first');
+    await vi.waitFor(() => expect(collector.requests).toBe(1), soon);
+    span('last');
+    await close();
+    expect(collector.spans.map(({ name }) => name)).toEqual(['last', 'first']);
+    expect(lines).toEqual([]);
+  });
+
+  test('that hangs holds one batch at a time, whatever its timeout', async () => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '3600000');
+    vi.stubEnv('OTEL_BSP_EXPORT_TIMEOUT', '100');
+    let inFlight = 0;
+    const seen: number[] = [];
+    collector.respond = (_answer, call) => {
+      seen.push(++inFlight);
+      call.on('cancelled', () => inFlight--);
+    };
+    const { span } = await open(collector.endpoint);
+    await vi.waitFor(() => {
+      span();
+      expect(collector.requests).toBeGreaterThan(8);
+    }, soon);
+    // The next one may arrive before the cancellation of the one before, also over another connection.
+    expect(Math.max(...seen)).toBeLessThanOrEqual(3);
+  });
+
   test('is the one of OTEL_EXPORTER_OTLP_ENDPOINT if the configuration names none', async () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `https://${collector.endpoint}`);
     const { close, span } = await open();

@@ -45,7 +45,7 @@ export async function openTracing(options: TracingOptions): Promise<OpenTracing 
         // Any other failure was reported when it began.
         if (isKind(err, 'timeout')) log.info('Stopped before the last traces were exported', { err });
       });
-      await pipeline.close();
+      pipeline.close();
     },
   };
 }

@@ -1,4 +1,6 @@
+import { validateHeaderValue } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RecordedSpans } from '../../../test/fakes/recorded-spans.ts';
 import { realClock } from '../../base/clock.ts';
@@ -142,6 +144,41 @@ test('passes tracestate and baggage on', () => {
   span.end();
 });
 
+test('passes nothing on that a header cannot hold, whatever its client sends', () => {
+  const { tracer } = new RecordedSpans();
+  const parts = [
+    '%',
+    '%zz',
+    '%0A',
+    '%00',
+    '%C3',
+    '=',
+    ';',
+    ',',
+    ';p=',
+    'a',
+    '9',
+    ' ',
+    '\t',
+    '"',
+    '\u0080',
+    '\u00ff',
+  ];
+  const text = fc.array(fc.constantFrom(...parts), { maxLength: 30 }).map((each) => each.join(''));
+  fc.assert(
+    fc.property(text, text, fc.boolean(), (tracestate, baggage, twice) => {
+      const given = twice
+        ? { tracestate: [tracestate, tracestate], baggage: [baggage, baggage] }
+        : { tracestate, baggage };
+      const span = tracer.start({ scope, name: 'n', origin: { continues: { ...sampled, ...given } } });
+      const headers = span.run(() => tracer.headers());
+      span.end();
+      for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
+    }),
+    { numRuns: 500, seed: 20_261_119 },
+  );
+});
+
 test('has no headers outside a span', () => {
   expect(new RecordedSpans().tracer.headers()).toEqual({});
 });
@@ -152,7 +189,20 @@ test('records an error as event and status', () => {
   span.fail(new Error('outer', { cause: new Error('inner') }));
   span.end();
   span.end();
-  expect(spans.ended()).toMatchObject([{ error: 'outer: inner' }]);
+  expect(spans.ended()).toMatchObject([{ error: 'outer: inner', events: ['exception'] }]);
+});
+
+test('marks a span as failed without an event', () => {
+  const spans = new RecordedSpans();
+  for (const message of [undefined, 'no']) {
+    const span = spans.tracer.start({ scope, name: 'n' });
+    span.markFailed(message);
+    span.end();
+  }
+  expect(spans.ended()).toMatchObject([
+    { error: '', events: [] },
+    { error: 'no', events: [] },
+  ]);
 });
 
 test('two tracers in one process do not share traces', () => {

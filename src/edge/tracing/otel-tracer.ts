@@ -105,6 +105,10 @@ class RunningSpan implements Span {
   fail(err: unknown): void {
     const message = describeError(err);
     this.#span.recordException({ name: err instanceof Error ? err.name : 'Error', message });
+    this.markFailed(message);
+  }
+
+  markFailed(message = ''): void {
     this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
   }
 

@@ -5,14 +5,19 @@ import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { describeError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 
-export class ReportedExporter implements SpanExporter {
-  readonly #inner: SpanExporter;
+interface ClosableExporter extends SpanExporter {
+  /** Cancels exports in flight. */
+  close(): void;
+}
+
+export class ReportedExporter implements ClosableExporter {
+  readonly #inner: ClosableExporter;
   readonly #log: Logger;
   /** Spans lost since exports began to fail; undefined while they succeed. */
   #lost: number | undefined;
   #closed = false;
 
-  constructor(inner: SpanExporter, log: Logger) {
+  constructor(inner: ClosableExporter, log: Logger) {
     this.#inner = inner;
     this.#log = log;
   }
@@ -24,10 +29,14 @@ export class ReportedExporter implements SpanExporter {
     });
   }
 
-  /** An export that this cancels is not reported. */
   async shutdown(): Promise<void> {
-    this.#closed = true;
     await this.#inner.shutdown();
+  }
+
+  /** An export that this cancels is not reported. */
+  close(): void {
+    this.#closed = true;
+    this.#inner.close();
   }
 
   async forceFlush(): Promise<void> {

@@ -29,16 +29,17 @@ const mostAttributeChars = 4096;
 
 interface SpanPipeline {
   readonly provider: BasicTracerProvider;
-  /** Exports what is queued. */
+  /** Exports what is queued, and resolves when nothing is in flight. No span is accepted afterwards. */
   readonly flush: () => Promise<void>;
-  /** Drops what is queued or in flight. */
-  readonly close: () => Promise<void>;
+  /** Drops what is in flight. */
+  readonly close: () => void;
 }
 
 export function spanPipeline(options: PipelineOptions): SpanPipeline {
   const { endpoint, hostName, log, samplingRatePerMillion } = options;
-  const exporter = new ReportedExporter(new CollectorExporter(endpoint), log);
-  const queue = new BatchSpanProcessor(exporter, queueLimits());
+  const limits = queueLimits();
+  const exporter = new ReportedExporter(new CollectorExporter(endpoint, limits.exportTimeoutMillis), log);
+  const queue = new BatchSpanProcessor(exporter, limits);
   const provider = new BasicTracerProvider({
     sampler: samplerOf(samplingRatePerMillion),
     // As upstream, OTEL_RESOURCE_ATTRIBUTES adds attributes but does not replace these.
@@ -53,7 +54,7 @@ export function spanPipeline(options: PipelineOptions): SpanPipeline {
     },
     spanProcessors: [queue],
   });
-  return { provider, flush: () => queue.shutdown(), close: () => exporter.shutdown() };
+  return { provider, flush: () => queue.shutdown(), close: () => exporter.close() };
 }
 
 export function samplerOf(ratePerMillion = 0): Sampler {
@@ -64,11 +65,14 @@ export function samplerOf(ratePerMillion = 0): Sampler {
 
 /** The SDK's defaults in place of variables that are not positive: a batch of zero spans would be exported without end. */
 function queueLimits() {
-  const isUsable = (name: string): boolean => (getNumberFromEnv(name) ?? 1) >= 1;
+  const positive = (name: string, usual: number): number => {
+    const value = getNumberFromEnv(name) ?? usual;
+    return value >= 1 ? value : usual;
+  };
   return {
-    ...(isUsable('OTEL_BSP_MAX_QUEUE_SIZE') ? {} : { maxQueueSize: 2048 }),
-    ...(isUsable('OTEL_BSP_MAX_EXPORT_BATCH_SIZE') ? {} : { maxExportBatchSize: 512 }),
-    ...(isUsable('OTEL_BSP_SCHEDULE_DELAY') ? {} : { scheduledDelayMillis: 5_000 }),
-    ...(isUsable('OTEL_BSP_EXPORT_TIMEOUT') ? {} : { exportTimeoutMillis: 30_000 }),
+    maxQueueSize: positive('OTEL_BSP_MAX_QUEUE_SIZE', 2048),
+    maxExportBatchSize: positive('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512),
+    scheduledDelayMillis: positive('OTEL_BSP_SCHEDULE_DELAY', 5_000),
+    exportTimeoutMillis: positive('OTEL_BSP_EXPORT_TIMEOUT', 30_000),
   };
 }

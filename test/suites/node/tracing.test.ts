@@ -79,6 +79,17 @@ test('a failed start is an error with the message of the runtime', async () => {
   expect(second?.attributes['k8s.pod.update_type']).toBe('sync');
 });
 
+test('a sync is an error if it fails to start a container, but not while the container is in back-off', async () => {
+  node.setApiPods(aPod({ containers: [aContainer({ image: 'docker.io/library/never:1' })] }));
+  await node.clock.advance(60_000);
+  const errors = spans.ended().flatMap(({ error, name }) => (name === 'syncPod' ? [error] : []));
+  const failed = errors.filter((error) => error !== undefined);
+  expect(failed.length).toBeGreaterThan(1);
+  expect(errors).toContain(undefined);
+  for (const error of failed)
+    expect(error).toMatch(/^failed to "StartContainer" for ".*" with ErrImagePull: ".*not found"$/);
+});
+
 test('the end of a pod is traced up to the removal of its containers', async () => {
   const pod = aPod();
   node.setApiPods(pod);
@@ -140,8 +151,8 @@ test('a pass over the images is a trace', async () => {
 
 test('a request to the secure port is a trace with its pattern', async () => {
   await bodyText(await node.request(httpRequest('GET /pods')));
-  expect(spans.named('/pods').attributes).toMatchObject({
-    'http.route': '/pods',
+  expect(spans.named('/pods/').attributes).toMatchObject({
+    'http.route': '/pods/',
     'http.response.status_code': 200,
     'server.address': 'kubelet',
   });
