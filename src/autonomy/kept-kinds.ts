@@ -3,7 +3,10 @@
 import { isObject } from '../base/guards.ts';
 
 /** Collections that are watched as a whole. */
-export type KeptCollection = 'pods' | 'nodes' | 'services' | 'runtimeclasses' | 'csidrivers';
+export type KeptCollection = 'pods' | WatchedCollection;
+
+/** Those that are written as one record. */
+export type WatchedCollection = 'nodes' | 'services' | 'runtimeclasses' | 'csidrivers';
 
 /** Single objects, read by name. `tokens`: of service accounts, bound to a pod. */
 export type ObjectKind =

@@ -13,10 +13,11 @@ import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Component, on } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
+import { KeptCollections } from './kept-collections.ts';
 import { type KeptCollection, type ObjectRef, podOfToken, secretKinds } from './kept-kinds.ts';
-import { byId, computeWrittenMembers, idOfMember, withoutManagedFields } from './kept-members.ts';
+import { withoutManagedFields } from './kept-members.ts';
 import { computeKeptPod, computePublishedPod, inOrderOfStart, isOver } from './kept-pod.ts';
-import { collectionKinds, type KeptRecords, loadRecords } from './load-records.ts';
+import { type KeptRecords, loadRecords } from './load-records.ts';
 import { RecordWriter } from './record-writer.ts';
 import {
   computeLinks,
@@ -39,20 +40,10 @@ interface KeptStateDeps {
 /** `absent`: the API server has no such object. `unkept`: it is not known. */
 type KeptObject = { readonly object: KubeObject } | 'absent' | 'unkept';
 
-/** Those that are written as one record. */
-type WatchedCollection = Exclude<KeptCollection, 'pods'>;
-
 /** Changes within these times are written once. */
 const podWaitMs = 200;
 const statusWaitMs = 5_000;
 const objectWaitMs = 500;
-const collectionWaitMs: Readonly<Record<WatchedCollection, number>> = {
-  nodes: 500,
-  runtimeclasses: 5_000,
-  csidrivers: 5_000,
-  // They may be many, and are written as one.
-  services: 30_000,
-};
 const sweepWaitMs = 5_000;
 const readDeadlineMs = 5_000;
 /** Bounds what is kept; the rest waits for the API server. */
@@ -66,13 +57,11 @@ export class KeptState implements Component {
   readonly #pods = new Map<string, Pod>();
   /** What the pods use that are not over. */
   readonly #used = new Map<string, UsedByPod>();
-  readonly #collections = new Map<KeptCollection, Map<string, KubeObject>>();
+  readonly #collections: KeptCollections;
   /** What is on disk, or will be, by ID, with its version; `absent` for objects that do not exist. */
   readonly #kept = new Map<string, { readonly ref: ObjectRef; readonly version: string }>();
   readonly #links = new Map<string, readonly string[]>();
   #wanted: Wanted | undefined;
-  /** The namespaces whose Services were written last. */
-  #servicesOf: ReadonlySet<string> = new Set();
   /** The API server has listed the pods: what no pod uses may be removed. */
   #hasListed = false;
   #cancelSweep: (() => void) | undefined;
@@ -81,6 +70,10 @@ export class KeptState implements Component {
     const { clock, log, records } = deps;
     this.#deps = deps;
     this.#writer = new RecordWriter({ files: records, clock, log });
+    this.#collections = new KeptCollections({
+      writer: this.#writer,
+      namespaces: () => this.#wantedNow().namespaces,
+    });
     this.wakes = [on(deps.statuses.changed, (uid) => this.#statusChanged(uid))];
   }
 
@@ -90,7 +83,7 @@ export class KeptState implements Component {
         this.#pods.set(uid, pod);
         this.#noteUse(uid, pod);
       },
-      collection: (name, objects) => this.#collections.set(name, byId(objects)),
+      collection: (name, objects) => this.#collections.load(name, objects),
       object: (ref, object) => this.#index(ref, object),
     });
     this.#writer.start();
@@ -116,9 +109,7 @@ export class KeptState implements Component {
   }
 
   collection(name: KeptCollection): readonly KubeObject[] | undefined {
-    if (name === 'pods') return this.pods();
-    const objects = this.#collections.get(name);
-    return objects && [...objects.values()];
+    return name === 'pods' ? this.pods() : this.#collections.members(name);
   }
 
   async object(ref: ObjectRef): Promise<KeptObject> {
@@ -148,12 +139,7 @@ export class KeptState implements Component {
 
   /** The complete collection, from the API server. */
   replaceCollection(name: KeptCollection, objects: readonly KubeObject[]): void {
-    if (name !== 'pods') {
-      this.#collections.set(name, byId(objects));
-      // Without any one of them no pod starts, so the first list is written soon.
-      this.#putCollection(name, objectWaitMs);
-      return;
-    }
+    if (name !== 'pods') return this.#collections.replace(name, objects);
     const uids = new Set(objects.map((each) => each.metadata?.uid));
     for (const uid of this.#pods.keys()) if (!uids.has(uid)) this.#removePod(uid);
     this.#hasListed = true;
@@ -162,21 +148,13 @@ export class KeptState implements Component {
   }
 
   upsertInto(name: KeptCollection, object: KubeObject): void {
-    if (name === 'pods') {
-      this.#putPod(object as Pod);
-      return;
-    }
-    this.#membersOf(name).set(idOfMember(object), object);
-    this.#putCollection(name);
+    if (name === 'pods') this.#putPod(object as Pod);
+    else this.#collections.upsert(name, object);
   }
 
   removeFrom(name: KeptCollection, object: KubeObject): void {
-    if (name === 'pods') {
-      this.#removePod(object.metadata?.uid ?? '');
-      return;
-    }
-    this.#membersOf(name).delete(idOfMember(object));
-    this.#putCollection(name);
+    if (name === 'pods') this.#removePod(object.metadata?.uid ?? '');
+    else this.#collections.remove(name, object);
   }
 
   /** An object as the API server returned it. */
@@ -258,36 +236,12 @@ export class KeptState implements Component {
     if (used === undefined) this.#used.delete(uid);
     else this.#used.set(uid, used);
     this.#wanted = undefined;
-    if (used !== undefined && !this.#servicesOf.has(used.namespace)) this.#putServices();
-  }
-
-  /** Of the namespaces that are used now. Before the first list there are none to write. */
-  #putServices(): void {
-    if (this.#collections.has('services')) this.#putCollection('services', objectWaitMs);
+    if (used !== undefined) this.#collections.namespaceUsed(used.namespace);
   }
 
   #keptPod(uid: string): Pod | undefined {
     const pod = this.#pods.get(uid);
     return pod && computeKeptPod(pod, this.#deps.statuses.get(asPodUid(uid)));
-  }
-
-  #membersOf(name: KeptCollection): Map<string, KubeObject> {
-    const members = this.#collections.get(name) ?? new Map<string, KubeObject>();
-    this.#collections.set(name, members);
-    return members;
-  }
-
-  #putCollection(name: WatchedCollection, waitMs = collectionWaitMs[name]): void {
-    let written: string | undefined;
-    const text = (): string => (written ??= JSON.stringify(this.#writtenMembers(name)));
-    // No pod starts without them, so that one damaged record must not keep all pods down.
-    for (const kind of collectionKinds) this.#writer.put(kind, name, text, waitMs);
-  }
-
-  #writtenMembers(name: WatchedCollection): readonly KubeObject[] {
-    const { namespaces } = this.#wantedNow();
-    if (name === 'services') this.#servicesOf = namespaces;
-    return computeWrittenMembers(name, [...(this.#collections.get(name)?.values() ?? [])], namespaces);
   }
 
   #isWanted(ref: ObjectRef): boolean {
@@ -318,7 +272,6 @@ export class KeptState implements Component {
       if (version === 'absent') this.#writer.remove('absent', id);
       else this.#writer.remove(ref.kind, ref.key);
     }
-    const { namespaces } = this.#wantedNow();
-    if ([...this.#servicesOf].some((each) => !namespaces.has(each))) this.#putServices();
+    this.#collections.namespacesReleased();
   }
 }

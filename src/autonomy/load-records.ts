@@ -6,7 +6,7 @@ import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
 import { isObject } from '../base/guards.ts';
 import type { Logger } from '../base/log/log.ts';
-import { type KeptCollection, type ObjectKind, type ObjectRef, secretKinds } from './kept-kinds.ts';
+import { type ObjectKind, type ObjectRef, secretKinds, type WatchedCollection } from './kept-kinds.ts';
 import type { RecordFiles } from './record-writer.ts';
 
 /** The records on disk. Those that are damaged, or of another node, are set aside and reported by the implementation. */
@@ -32,7 +32,7 @@ interface LoadDeps {
 
 interface Loaded {
   pod(uid: string, pod: Pod): void;
-  collection(name: KeptCollection, objects: readonly KubeObject[]): void;
+  collection(name: WatchedCollection, objects: readonly KubeObject[]): void;
   /** Without an object: the API server had none. May be late: what is known by then counts. */
   object(ref: ObjectRef, object: KubeObject | undefined): void;
 }
@@ -67,7 +67,7 @@ async function readAll({ keepSecrets, records }: LoadDeps, loaded: Loaded): Prom
   await records.load('pods', (uid, text) => loaded.pod(uid, JSON.parse(text) as Pod));
   for (const kind of collectionKinds)
     await records.load(kind, (name, text) =>
-      loaded.collection(name as KeptCollection, JSON.parse(text) as readonly KubeObject[]),
+      loaded.collection(name as WatchedCollection, JSON.parse(text) as readonly KubeObject[]),
     );
   for (const kind of [...plainKinds, ...(keepSecrets ? secretKinds : [])])
     await records.load(kind, (key, text) => loaded.object({ kind, key }, JSON.parse(text) as KubeObject));
