@@ -3,12 +3,12 @@
 import { existsSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
-import { findProgram } from './rig/prerequisites.ts';
 import { slowness, waitFor } from './rig/wait.ts';
 import { logindUnavailableReason } from './support/fake-logind.ts';
 import { type IptablesNode, startIptablesNode, startLifeNode } from './support/node-life-node.ts';
 import { type Shutdown, showShutdown } from './support/node-life-shutdown.ts';
 import { showTraces, type Traces } from './support/node-life-traces.ts';
+import { iptablesUnavailableReason, type Variant } from './support/private-network.ts';
 
 const peer = process.env['PEER_KUBELET'];
 const scenarioMs = 300_000 * slowness;
@@ -18,7 +18,6 @@ const checkMs = 120_000;
 function reasonToSkip(): string | undefined {
   if (peer === undefined) return 'PEER_KUBELET is not set';
   if (!existsSync(peer)) return `${peer} does not exist`;
-  if (findProgram('iptables-nft') === undefined) return 'iptables-nft not found';
   return logindUnavailableReason();
 }
 
@@ -35,27 +34,36 @@ async function showLife(command: string | undefined): Promise<{ traces: Traces; 
 
 type Saved = Awaited<ReturnType<IptablesNode['saved']>>;
 
-async function showIptables(command: string | undefined): Promise<Readonly<Record<string, Saved>>> {
-  const node = await startIptablesNode(command);
+interface ShownIptables {
+  readonly variant: string | undefined;
+  readonly created: Saved;
+  readonly flushed: Saved;
+  readonly restored: Saved;
+  /** After the end of the kubelet. */
+  readonly left: Saved;
+}
+
+async function showIptables(variant: Variant, command: string | undefined): Promise<ShownIptables> {
+  const node = await startIptablesNode(command, variant);
   /** The canaries of a family are created after its rules, that of the filter table last. */
-  const untilComplete = (): Promise<Saved> =>
-    waitFor(
-      async () => {
-        if (!node.kubelet.running) throw new Error(`the kubelet exited: ${node.kubelet.log.text()}`);
-        const saved = await node.saved();
-        const last = [saved['iptables filter'], saved['ip6tables filter']];
-        return last.every((lines) => lines?.includes(':KUBE-KUBELET-CANARY')) && saved;
-      },
-      'the chains of both families',
-      { timeoutMs: checkMs, everyMs: 500 },
-    );
+  const untilComplete = async (): Promise<Saved> => {
+    const isComplete = async (): Promise<boolean> => {
+      if (!node.kubelet.running) throw new Error(`the kubelet exited: ${node.kubelet.log.text()}`);
+      const saved = await node.saved();
+      const last = [saved['iptables filter'], saved['ip6tables filter']];
+      return last.every((lines) => lines?.includes(':KUBE-KUBELET-CANARY'));
+    };
+    await waitFor(isComplete, 'the chains of both families', { timeoutMs: checkMs, everyMs: 500 });
+    // The tables are not read at the same moment.
+    return node.saved();
+  };
   try {
     const created = await untilComplete();
     await node.flush();
     const flushed = await node.saved();
     const restored = await untilComplete();
     await node.kubelet.stop();
-    return { created, flushed, restored, left: await node.saved() };
+    return { variant: await node.variant(), created, flushed, restored, left: await node.saved() };
   } finally {
     await node.stop();
   }
@@ -79,14 +87,19 @@ describe.skipIf(skipReason !== undefined)(
   skipReason === undefined ? `Go kubelet ${peer}` : `Go kubelet (skipped: ${skipReason})`,
   () => {
     describeOnRig('iptables', () => {
-      test('chains and rules are the same, also after a flush and at the end', {
-        timeout: scenarioMs,
-      }, async () => {
-        const [theirs, ours] = await both(showIptables);
-        expect(ours).toEqual(theirs);
-        expect(ours['restored']).toEqual(ours['created']);
-        expect(Object.values(ours['flushed'] ?? {}).flat()).toEqual([]);
-      });
+      test.concurrent.for(['nft', 'legacy'] as const)(
+        'chains and rules of iptables-%s are the same, also after a flush and at the end',
+        { timeout: scenarioMs },
+        async (variant, { expect: is, skip }) => {
+          const why = await iptablesUnavailableReason(variant);
+          if (why !== undefined) skip(why);
+          const [theirs, ours] = await both((command) => showIptables(variant, command));
+          is(ours).toEqual(theirs);
+          is(ours.variant).toBe(variant === 'nft' ? 'nf_tables' : 'legacy');
+          is(ours.restored).toEqual(ours.created);
+          is(Object.values(ours.flushed).flat()).toEqual([]);
+        },
+      );
     });
 
     describeOnRig('around the pods', () => {

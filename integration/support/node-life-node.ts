@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { OtlpCollector } from '../../test/fakes/otlp-collector.ts';
 import { makeCgroup } from '../rig/cgroups.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
+import { findProgram } from '../rig/prerequisites.ts';
 import { repositoryRoot } from '../rig/repository.ts';
 import type { Rig } from '../rig/rig.ts';
 import { claimWorkspace } from '../rig/workspace.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { DbusDaemon } from './dbus-daemon.ts';
 import { LogindProcess } from './fake-logind.ts';
+import type { Variant } from './private-network.ts';
 import { PrivateNode, type UnitProcess } from './private-node.ts';
 import { StallingCri } from './stalling-cri.ts';
 
@@ -143,6 +145,11 @@ export class IptablesNode {
     this.kubelet = kubelet;
   }
 
+  /** The variant that iptables is, such as `nf_tables`. */
+  async variant(): Promise<string | undefined> {
+    return /\((.*)\)/.exec(await this.#host.run('iptables', '--version'))?.[1];
+  }
+
   /** Chains and rules by family and table, without built-in chains, counters and comments. */
   async saved(): Promise<Readonly<Record<string, readonly string[]>>> {
     const pairs = families.flatMap((family) => tables.map((table) => [family, table] as const));
@@ -168,11 +175,24 @@ export class IptablesNode {
   }
 }
 
+/** Commands that select a variant in the node's copy of /etc, as update-alternatives(1) of Debian does. */
+function select(variant: Variant): string {
+  const names = families.flatMap((family) => ['', '-save'].map((suffix) => [family, suffix] as const));
+  const links = names.map(([family, suffix]) => {
+    const program = findProgram(`${family}-${variant}${suffix}`) ?? 'false';
+    return `ln -sf ${program} /etc/alternatives/${family}${suffix}`;
+  });
+  return links.join('\n');
+}
+
 /** `command` is a Go kubelet; by default this kubelet runs. */
-export async function startIptablesNode(command: string | undefined): Promise<IptablesNode> {
+export async function startIptablesNode(
+  command: string | undefined,
+  variant: Variant,
+): Promise<IptablesNode> {
   const workspace = claimWorkspace();
   const address = '192.0.2.10';
-  const host = new PrivateNode(workspace, [`${address}/32`]);
+  const host = new PrivateNode(workspace, [`${address}/32`], { setUp: select(variant) });
   await host.start();
   const rig = await host.startRig();
   makeCgroup(workspace.name);
