@@ -34,6 +34,7 @@ static: setup
 
 types: setup
 	@$(bin)/tsc -p .
+	@$(bin)/tsc -p dashboard
 
 lint: setup
 	@$(bin)/oxlint --type-aware --deny-warnings --quiet

@@ -2,7 +2,7 @@
 // the worker threads' entries decode-worker.mjs and usage-thread.mjs beside it. bin/kubelet runs the result.
 // Identifiers are kept, so that a stack trace from a node is readable without a source map: parsing source maps at start
 // costs memory. Only white space and syntax are minified.
-import { existsSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -49,13 +49,33 @@ const options = {
   logLevel: 'warning',
   metafile: true,
 };
+// The page of the node, for browsers. The terminal is a chunk of its own, which loads on demand.
+const pageOptions = {
+  entryPoints: { app: join(root, 'dashboard', 'main.tsx') },
+  outdir: join(outdir, 'ui'),
+  chunkNames: '[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'browser',
+  target: ['chrome110', 'firefox115', 'safari16'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  minify: true,
+  legalComments: 'linked',
+  logLevel: 'warning',
+  metafile: true,
+};
 let result;
+let page;
 try {
   result = await build(options);
+  page = await build(pageOptions);
+  copyFileSync(join(root, 'dashboard', 'index.html'), join(outdir, 'ui', 'index.html'));
 } catch {
   // esbuild has printed the error.
   process.exit(1);
 }
-for (const [file, output] of Object.entries(result.metafile.outputs)) {
-  if (file.endsWith('.mjs')) console.log(`${file}  ${(output.bytes / 1024).toFixed(0)} KiB`);
+for (const [file, output] of Object.entries({ ...result.metafile.outputs, ...page.metafile.outputs })) {
+  if (/\.(mjs|js|css)$/.test(file)) console.log(`${file}  ${(output.bytes / 1024).toFixed(0)} KiB`);
 }

@@ -6,7 +6,7 @@ import type { SourceFile } from './layers/layers.ts';
 import { type AstNode, isNode, type Module, parseModule, walk } from './layers/parse.ts';
 
 /** The folders whose files may import each other. */
-const tops = ['src', 'test', 'integration', 'bench', 'tools', 'examples'];
+const tops = ['src', 'test', 'integration', 'bench', 'tools', 'examples', 'dashboard'];
 
 interface Exported {
   readonly name: string;
@@ -122,7 +122,7 @@ export function configuredFiles(root: string): readonly string[] {
 export function readModules(root: string): readonly SourceFile[] {
   return tops
     .flatMap((top) => readdirSync(join(root, top), { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort()
     .map((path) => ({ path: relative(root, path).split('\\').join('/'), text: readFileSync(path, 'utf8') }));

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const tops = ['src', 'test', 'integration', 'bench', 'tools', 'examples'];
+const tops = ['src', 'test', 'integration', 'bench', 'tools', 'examples', 'dashboard'];
 const longestLines = 12;
 const skipped = new Set(['fixtures', 'golden', 'generated', 'node_modules']);
 
@@ -34,7 +34,7 @@ export function readFolders(root: string): readonly Folder[] {
 function below(root: string, path: string): readonly Folder[] {
   const entries = readdirSync(join(root, path), { withFileTypes: true });
   const readme = join(root, path, 'README.md');
-  const hasModules = entries.some((entry) => entry.isFile() && entry.name.endsWith('.ts'));
+  const hasModules = entries.some((entry) => entry.isFile() && /\.tsx?$/.test(entry.name));
   const own = { path, readme: existsSync(readme) ? readFileSync(readme, 'utf8') : undefined };
   const folders = entries.filter((entry) => entry.isDirectory() && !skipped.has(entry.name));
   return [...(hasModules ? [own] : []), ...folders.flatMap(({ name }) => below(root, `${path}/${name}`))];
