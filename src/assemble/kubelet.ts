@@ -21,6 +21,7 @@ import { assembleAllocation } from './allocation.ts';
 import { assembleAutonomy } from './autonomy.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCsi } from './csi.ts';
+import { assembleDashboard } from './dashboard.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
@@ -285,13 +286,22 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
   const explain = { pods: explainer, eviction: eviction.dryRun };
+  const dashboard = assembleDashboard(input, {});
   const handlers = {
     ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
     ...history.handlers,
     ...liveConfig.handlers,
+    ...dashboard.handlers,
   };
   const { certificate } = serving;
-  const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
+  const servers = assembleServer(input, {
+    checks,
+    handlers,
+    certificate,
+    token: dashboard.token,
+    api,
+    metrics,
+  });
   const podsApi = assemblePodsApi(input, { stores, metrics });
   const podResources = assemblePodResources(input, { stores, views: exclusive.views, metrics });
 
@@ -343,6 +353,7 @@ export function assemble(input: AssembleInput): Kubelet {
     // The ports are open before the node reports Ready.
     ...serving.components,
     ...stats.components,
+    ...dashboard.components,
     ...servers,
     ...podsApi,
     ...exclusive.plugins,

@@ -1,6 +1,7 @@
 // The edges of a real node, which src/assemble plugs into the rooms. Tests plug in doubles of the same shape.
 
 import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import type { CsiDialer } from '../api/ports/csi.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -17,6 +18,7 @@ import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { csiDialer } from './csi/csi-dialer.ts';
 import { devicePluginDialer } from './device-plugin/dial-device-plugin.ts';
+import { readPageFile } from './files/page-directory.ts';
 import { PodFiles } from './files/pod-files.ts';
 import { recordFiles } from './files/record-files.ts';
 import { textFile } from './files/text-file.ts';
@@ -28,6 +30,7 @@ import { NodePrograms } from './host-programs/host-programs.ts';
 import type { ProxyUpgrade } from './http/http-exchange.ts';
 import { listenHttp } from './http/listen-http.ts';
 import { listenHttps } from './http/listen-https.ts';
+import { listenUnix } from './http/listen-unix.ts';
 import { hookHttp } from './http-client/hook-http.ts';
 import { httpGet } from './http-client/http-get.ts';
 import { IpTablesPrograms } from './iptables/iptables-programs.ts';
@@ -72,6 +75,7 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     ...decodeLimits,
   });
   const programs = new NodePrograms();
+  const pageDirectory = fileURLToPath(new URL('ui', entryUrl));
   return {
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
@@ -133,12 +137,15 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,
+    listenUnix,
     upgradeProxy: (options: UpgradeProxyOptions): ProxyUpgrade => {
       const proxy = new StreamProxy(options);
       return (...args) => proxy.proxy(...args);
     },
     listenSecure: listenHttps,
     listenGrpc: (options: Omit<ListenGrpcOptions, 'clock' | 'limits'>) => listenGrpc({ ...options, clock }),
+    /** A file of the node's page, which is built beside the command. */
+    pageFile: (name: string) => readPageFile(pageDirectory, name),
     /** Resolves after other pending work has run. */
     pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
     textFile: textFile(clock),

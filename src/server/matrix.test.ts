@@ -93,6 +93,8 @@ const expected: Readonly<Record<RouteName, Row>> = {
   heapSnapshot: { path: '/debug/pprof/heap', methods: get, debugOff: 405, readerGets: false },
   profiles: { path: '/debug/pprof/profile', methods: get, debugOff: 405, readerGets: true },
   logVerbosity: { path: '/debug/flags/v', methods: any, debugOff: 404, readerGets: true },
+  uiAccess: { path: '/ui/api/access', methods: get, debugOff: 'served', readerGets: true },
+  uiFiles: { path: '/ui/app.js', methods: get, debugOff: 'served', readerGets: true },
 };
 
 type Client = 'anonymous' | 'wrong token' | 'node' | 'reader' | 'admin';

@@ -35,6 +35,8 @@ export interface RouteRow {
   readonly disabledBelow?: string;
   /** The body if only the row's own class is off. */
   readonly disabledMessage?: string;
+  /** The redirect to the root with its slash is relative, so that it is right behind any proxy. */
+  readonly relative?: true;
 }
 
 const json = 'application/json';
@@ -262,6 +264,27 @@ export const routeTable = [
     class: 'debug-flags',
     subresource: 'proxy',
     disabledMessage: 'flags endpoint is disabled.',
+  },
+  {
+    // differs from upstream: there a node has no page. Rows below /ui/api/ are before /ui/, which is a service with its own 404.
+    name: 'uiAccess',
+    kind: 'service',
+    path: '/ui/api/access',
+    patterns: [''],
+    methods: ['GET'],
+    produces: json,
+    class: 'always',
+    subresource: 'proxy',
+  },
+  {
+    name: 'uiFiles',
+    kind: 'service',
+    path: '/ui/',
+    patterns: ['', '/{file}'],
+    methods: ['GET'],
+    class: 'always',
+    subresource: 'proxy',
+    relative: true,
   },
 ] as const satisfies readonly RouteRow[];
 

@@ -119,6 +119,8 @@ const expected: Readonly<Record<RouteName, Row>> = {
     debug: true,
   },
   logVerbosity: { paths: /^\/debug\/flags\/v$/, subresources: proxy, debug: true },
+  uiAccess: { paths: /^\/ui\/api\/access\/?$/, subresources: proxy, methods: ['GET'] },
+  uiFiles: { paths: /^\/ui\/([^/]+\/?)?$/, subresources: proxy, methods: ['GET'] },
 };
 
 const verbs: ReadonlyMap<string, string> = new Map([

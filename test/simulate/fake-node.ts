@@ -482,6 +482,8 @@ export class FakeNode {
         trimMemory: () => undefined,
         residentBytes: () => 0,
         listen: () => Promise.reject(new Error('no ports in memory')),
+        listenUnix: async () => ({ close: async () => undefined }),
+        pageFile: async () => undefined,
         upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
         listenSecure: async ({ handler, host, port }) => {
           this.#secure = handler;
