@@ -2,8 +2,10 @@
 // Stores first, then connections, then the loops in the order in which a pod passes them. ARCHITECTURE.md has the way of a
 // pod, docs/wiring.md the stores, writers and wake-ups.
 import type { Node } from '../api/k8s/types.ts';
+import type { PageSources } from '../api/ports/page-sources.ts';
 import { mergeChannels } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
+import { loopViews } from '../base/loop-load.ts';
 import type { Store } from '../base/store.ts';
 import { gateSamples } from '../config/gates/feature-gates.ts';
 import type { PastEvent } from '../events/event-history.ts';
@@ -64,6 +66,7 @@ export interface Kubelet {
   readonly checks: readonly HealthCheck[];
   /** Undefined without live configuration. */
   readonly trial: KubeletTrial | undefined;
+  readonly page: PageSources;
   /** Closes the connections, after every component has stopped. */
   readonly close: () => void;
 }
@@ -377,5 +380,6 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   };
   const { trial } = liveConfig;
-  return { components, stores, wiring, events, explainer, checks, trial, close };
+  const page = { loops: () => loopViews(components) };
+  return { components, stores, wiring, events, explainer, checks, trial, page, close };
 }
