@@ -172,7 +172,11 @@ export function assemble(input: AssembleInput): Kubelet {
   const { pleg } = observation;
   // A container counts as running only after its postStart hook has succeeded.
   const reported = unfinishedHooks.reported(observed);
-  const { probes, metrics: probeMetrics } = assembleProbes({
+  const {
+    probes,
+    metrics: probeMetrics,
+    runs: probeRuns,
+  } = assembleProbes({
     desired,
     observed: reported,
     lifecycles,
@@ -366,6 +370,7 @@ export function assemble(input: AssembleInput): Kubelet {
       allocations,
       conditions,
       unfinishedHooks,
+      probeRuns,
       volumes.mounts,
       ...(volumeHealth.store === undefined ? [] : [volumeHealth.store]),
     ],
@@ -380,6 +385,6 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   };
   const { trial } = liveConfig;
-  const page = { loops: () => loopViews(components) };
+  const page = { probeRuns, loops: () => loopViews(components) };
   return { components, stores, wiring, events, explainer, checks, trial, page, close };
 }

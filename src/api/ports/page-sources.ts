@@ -1,8 +1,15 @@
 // What the running kubelet records for its page, beyond its stores. Types only: src/assemble hands the sources over, and
 // whoever composes a view reads them on demand. Nothing is sampled or kept for a view that nobody looks at.
-import type { LoopView } from './node-page.ts';
+import type { Subscribable } from '../../base/channel.ts';
+import type { PodUid } from '../pod/pod-ref.ts';
+import type { LoopView, ProbeStrip } from './node-page.ts';
 
 export interface PageSources {
+  /** The results of a pod's probes, as runs of equal results. `changed` announces each result. */
+  readonly probeRuns: {
+    of(uid: PodUid): readonly ProbeStrip[];
+    readonly changed: Subscribable<PodUid>;
+  };
   /** The load of every loop now. Takes time in proportion to the active keys. */
   readonly loops: () => readonly LoopView[];
 }
