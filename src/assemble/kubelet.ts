@@ -16,6 +16,7 @@ import { ActivePods } from '../pods/active-pods.ts';
 import { reportedResizes } from '../resources/allocation/resize-views.ts';
 import { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { type HealthCheck, leaseChecks } from '../server/health.ts';
+import { PodStarts } from '../starts/pod-starts.ts';
 import { PodExplainer } from '../status/explain-pods.ts';
 import { NodeAttachments } from '../volumes/attach/node-attachments.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
@@ -77,6 +78,7 @@ export function assemble(input: AssembleInput): Kubelet {
   // Stores, and views over them.
   const stores = createStores(input);
   const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
+  const starts = new PodStarts({ desired, lifecycles, observed, statuses, probes: probeResults, clock });
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
   const faults = new CheckpointFaults();
   const allocation = assembleAllocation(input, stores, faults);
@@ -116,7 +118,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     metrics,
   });
-  const images = assembleImages(input, { cri, objects, events, metrics: metrics.images });
+  const images = assembleImages(input, { cri, objects, events, stages: starts, metrics: metrics.images });
   const attachments =
     api && new NodeAttachments({ ownNode, byController: config.enableControllerAttachDetach });
   const volumes = assembleVolumes({
@@ -167,6 +169,7 @@ export function assemble(input: AssembleInput): Kubelet {
     logRotation,
     metrics,
     events,
+    stages: starts,
   });
   const observation = assemblePleg(input, { cri, stores, oom: resources.oom, metrics });
   const { pleg } = observation;
@@ -234,6 +237,7 @@ export function assemble(input: AssembleInput): Kubelet {
     resizes,
     metrics,
     events,
+    stages: starts,
   });
 
   const imageGc = assembleImageGc(input, {
@@ -325,6 +329,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...exclusive.managers,
     exclusive.releases(pleg),
     faults.reporter({ events, log: log.with({ component: 'checkpoints' }) }),
+    starts,
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
@@ -371,6 +376,7 @@ export function assemble(input: AssembleInput): Kubelet {
       conditions,
       unfinishedHooks,
       probeRuns,
+      starts,
       volumes.mounts,
       ...(volumeHealth.store === undefined ? [] : [volumeHealth.store]),
     ],
@@ -385,6 +391,6 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   };
   const { trial } = liveConfig;
-  const page = { probeRuns, loops: () => loopViews(components) };
+  const page = { starts, probeRuns, loops: () => loopViews(components) };
   return { components, stores, wiring, events, explainer, checks, trial, page, close };
 }

@@ -116,7 +116,8 @@ export class KeyedQueue<K> {
     let backingOff = 0;
     let oldest: readonly [key: K, sinceMs: number] | undefined;
     for (const [key, entry] of this.#entries) {
-      if (entry.queued) queued++;
+      // A queue that was never started is not behind.
+      if (entry.queued && this.#phase === 'started') queued++;
       if (entry.running === undefined) {
         if (!entry.queued && awaitsRetry(entry)) backingOff++;
       } else if (oldest === undefined || entry.runSinceMs < oldest[1]) oldest = [key, entry.runSinceMs];

@@ -47,6 +47,14 @@ test('counts runs in flight, queued keys and keys that wait for a retry, and nam
   });
 });
 
+test('a queue that was never started is not behind', () => {
+  const clock = new FakeClock();
+  const backoff = { initialMs: 1_000, maxMs: 1_000 };
+  const queue = new KeyedQueue<string>({ clock, parallel: 1, run: async () => undefined, backoff });
+  queue.add('waits for the start');
+  expect(queue.load()).toEqual(idle);
+});
+
 test('a key that is due at a requested time is neither queued nor backing off', async () => {
   const clock = new FakeClock();
   const queue = queueOf<string>(clock, async () => undefined);

@@ -323,6 +323,11 @@ export class FakeNode {
     return this.#kubelet?.explainer.explain().pods.find((pod) => pod.uid === uid)?.explanation;
   }
 
+  /** What the kubelet records for its page. */
+  get page(): Kubelet['page'] {
+    return this.#running.page;
+  }
+
   /** Events as `Killing: Stopping container c`, in order; repeated ones once. */
   eventLines(uid: string): readonly string[] {
     const events = this.#running.events.recent(asPodUid(uid));

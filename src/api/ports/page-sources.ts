@@ -2,9 +2,11 @@
 // whoever composes a view reads them on demand. Nothing is sampled or kept for a view that nobody looks at.
 import type { Subscribable } from '../../base/channel.ts';
 import type { PodUid } from '../pod/pod-ref.ts';
-import type { LoopView, ProbeStrip } from './node-page.ts';
+import type { LoopView, PodStart, ProbeStrip } from './node-page.ts';
 
 export interface PageSources {
+  /** The starts of a pod, the newest first. `changed` announces each change of a stage. */
+  readonly starts: { of(uid: PodUid): readonly PodStart[]; readonly changed: Subscribable<PodUid> };
   /** The results of a pod's probes, as runs of equal results. `changed` announces each result. */
   readonly probeRuns: {
     of(uid: PodUid): readonly ProbeStrip[];
