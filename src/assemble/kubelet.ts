@@ -391,6 +391,6 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   };
   const { trial } = liveConfig;
-  const page = { starts, probeRuns, loops: () => loopViews(components) };
+  const page = { starts, probeRuns, calls: edges.calls, loops: () => loopViews(components) };
   return { components, stores, wiring, events, explainer, checks, trial, page, close };
 }

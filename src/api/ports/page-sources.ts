@@ -2,7 +2,7 @@
 // whoever composes a view reads them on demand. Nothing is sampled or kept for a view that nobody looks at.
 import type { Subscribable } from '../../base/channel.ts';
 import type { PodUid } from '../pod/pod-ref.ts';
-import type { LoopView, PodStart, ProbeStrip } from './node-page.ts';
+import type { InFlightCall, LoopView, PodStart, ProbeStrip } from './node-page.ts';
 
 export interface PageSources {
   /** The starts of a pod, the newest first. `changed` announces each change of a stage. */
@@ -12,6 +12,8 @@ export interface PageSources {
     of(uid: PodUid): readonly ProbeStrip[];
     readonly changed: Subscribable<PodUid>;
   };
+  /** Calls to other processes that have not returned, the oldest first, at most 100. Without those that stay open by design. */
+  readonly calls: { list(): readonly InFlightCall[] };
   /** The load of every loop now. Takes time in proportion to the active keys. */
   readonly loops: () => readonly LoopView[];
 }
