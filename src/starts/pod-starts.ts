@@ -1,5 +1,5 @@
 // The stages of every pod's starts, for the node's page: what a start waited for, and what a restart did.
-// Owns PodStarts (sole writer: this component, told by the steps through StartStages). No counterpart upstream.
+// Owns PodStarts (sole writer: this component, to which the steps report through StartStages). No counterpart upstream.
 // Invariants: at most 5 starts per pod, its first one and the newest; at most 64 stages per start, 16 in the start of one container;
 // texts have at most 200 bytes; nothing is kept of a pod that is gone; recording never delays a step and sets no timer.
 // Costs per pod: about 1.5 kB for a pod of one container, 0.4 kB per further container and per restart; at most about 60 kB, which
@@ -26,7 +26,7 @@ interface Readable<T> {
   readonly changed: Subscribable<PodUid>;
 }
 
-export interface PodStartsDeps {
+interface PodStartsDeps {
   readonly desired: Readable<{ readonly pod: Pod }>;
   readonly lifecycles: Readable<unknown>;
   readonly observed: Readable<ObservedPod>;

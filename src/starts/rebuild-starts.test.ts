@@ -92,7 +92,7 @@ test('each restarted container is a start of its own, the newest first, bounded'
   expect(starts.at(-1)?.readyMs).toBeUndefined();
 });
 
-test('the pod became ready when its condition says so, unless this process reported it', () => {
+test('the pod became ready at the time in its condition, unless this process reported it', () => {
   const seen = anObservedPod();
   expect(rebuild(seen, { status: ready('1970-01-01T00:00:30Z') })[0]?.readyMs).toBe(30_000);
   expect(rebuild(seen, { status: ready('1970-01-01T00:16:40Z') })[0]?.readyMs).toBeUndefined();

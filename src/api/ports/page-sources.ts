@@ -1,5 +1,5 @@
-// What the running kubelet records for its page, beyond its stores. Types only: src/assemble hands the sources over, and
-// whoever composes a view reads them on demand. Nothing is sampled or kept for a view that nobody looks at.
+// What the running kubelet records for its page, beyond its stores. Types only: src/assemble provides the sources, and the page's
+// server reads them on demand. Nothing is sampled without a viewer.
 import type { Subscribable } from '../../base/channel.ts';
 import type { PodUid } from '../pod/pod-ref.ts';
 import type { InFlightCall, LoopView, PodStart, ProbeStrip } from './node-page.ts';

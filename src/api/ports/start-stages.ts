@@ -20,7 +20,7 @@ export interface StartStages {
   started(uid: PodUid, container: string, id: ContainerId): void;
 }
 
-/** Ends the stage with the outcome of `work`, before anyone who awaits the result goes on. */
+/** Ends the stage with the outcome of `work`, before the caller that awaits the result continues. */
 export function staged<T>(stage: OpenStage | undefined, work: Promise<T>): Promise<T> {
   if (stage !== undefined) {
     work.then(
