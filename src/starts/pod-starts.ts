@@ -2,9 +2,9 @@
 // Owns PodStarts (sole writer: this component, to which the steps report through StartStages). No counterpart upstream.
 // Invariants: at most 5 starts per pod, its first one and the newest; at most 64 stages per start, 16 in the start of one container;
 // texts have at most 200 bytes; nothing is kept of a pod that is gone; recording never delays a step and sets no timer.
-// Costs per pod: about 1.5 kB for a pod of one container, 0.4 kB per further container and per restart; at most about 60 kB, which
-// needs that every stage fails with a long text. A pod that ran before this process costs 100 bytes until one of its containers
-// restarts: what `of` returns for it is made on demand.
+// Costs, measured: 1.7 kB for a pod of one container with a pull and a probe, and 20 µs for all of its stages; 0.6 kB per further
+// container or restart; at most about 80 kB, which needs that every stage fails with a long text. A pod that ran before this process
+// costs some 300 bytes until one of its containers restarts: its start is made on demand.
 // CRI does not separate the network from the sandbox: `sandbox` is the whole of RunPodSandbox.
 import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import { containerType, findContainer } from '../api/pod/find-container.ts';
