@@ -2,6 +2,7 @@
 import type { ApiClient, Follow } from '../api/ports/api-client.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
+import type { CallRecorder } from '../base/in-flight-calls.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Tracer } from '../base/tracer.ts';
 import type { LimitSettings } from '../edge/apiserver/api-limits.ts';
@@ -21,6 +22,7 @@ interface OpenOptions {
   /** The rates of requests, read for each of them; without it, those of the start. */
   readonly inForce?: LimitSettings;
   readonly tracer?: Tracer | undefined;
+  readonly calls?: CallRecorder | undefined;
 }
 
 export type OpenCluster = (

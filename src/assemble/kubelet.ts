@@ -2,8 +2,10 @@
 // Stores first, then connections, then the loops in the order in which a pod passes them. ARCHITECTURE.md has the way of a
 // pod, docs/wiring.md the stores, writers and wake-ups.
 import type { Node } from '../api/k8s/types.ts';
+import type { PageSources } from '../api/ports/page-sources.ts';
 import { mergeChannels } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
+import { loopViews } from '../base/loop-load.ts';
 import type { Store } from '../base/store.ts';
 import { gateSamples } from '../config/gates/feature-gates.ts';
 import type { PastEvent } from '../events/event-history.ts';
@@ -14,6 +16,7 @@ import { ActivePods } from '../pods/active-pods.ts';
 import { reportedResizes } from '../resources/allocation/resize-views.ts';
 import { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { type HealthCheck, leaseChecks } from '../server/health.ts';
+import { PodStarts } from '../starts/pod-starts.ts';
 import { PodExplainer } from '../status/explain-pods.ts';
 import { NodeAttachments } from '../volumes/attach/node-attachments.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
@@ -65,6 +68,7 @@ export interface Kubelet {
   readonly checks: readonly HealthCheck[];
   /** Undefined without live configuration. */
   readonly trial: KubeletTrial | undefined;
+  readonly page: PageSources;
   /** Closes the connections, after every component has stopped. */
   readonly close: () => void;
 }
@@ -75,6 +79,7 @@ export function assemble(input: AssembleInput): Kubelet {
   // Stores, and views over them.
   const stores = createStores(input);
   const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
+  const starts = new PodStarts({ desired, lifecycles, observed, statuses, probes: probeResults, clock });
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
   const faults = new CheckpointFaults();
   const allocation = assembleAllocation(input, stores, faults);
@@ -114,7 +119,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     metrics,
   });
-  const images = assembleImages(input, { cri, objects, events, metrics: metrics.images });
+  const images = assembleImages(input, { cri, objects, events, stages: starts, metrics: metrics.images });
   const attachments =
     api && new NodeAttachments({ ownNode, byController: config.enableControllerAttachDetach });
   const volumes = assembleVolumes({
@@ -165,12 +170,17 @@ export function assemble(input: AssembleInput): Kubelet {
     logRotation,
     metrics,
     events,
+    stages: starts,
   });
   const observation = assemblePleg(input, { cri, stores, oom: resources.oom, metrics });
   const { pleg } = observation;
   // A container counts as running only after its postStart hook has succeeded.
   const reported = unfinishedHooks.reported(observed);
-  const { probes, metrics: probeMetrics } = assembleProbes({
+  const {
+    probes,
+    metrics: probeMetrics,
+    runs: probeRuns,
+  } = assembleProbes({
     desired,
     observed: reported,
     lifecycles,
@@ -228,6 +238,7 @@ export function assemble(input: AssembleInput): Kubelet {
     resizes,
     metrics,
     events,
+    stages: starts,
   });
 
   const imageGc = assembleImageGc(input, {
@@ -328,6 +339,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...exclusive.managers,
     exclusive.releases(pleg),
     faults.reporter({ events, log: log.with({ component: 'checkpoints' }) }),
+    starts,
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
@@ -374,6 +386,8 @@ export function assemble(input: AssembleInput): Kubelet {
       allocations,
       conditions,
       unfinishedHooks,
+      probeRuns,
+      starts,
       volumes.mounts,
       ...(volumeHealth.store === undefined ? [] : [volumeHealth.store]),
     ],
@@ -388,5 +402,6 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   };
   const { trial } = liveConfig;
-  return { components, stores, wiring, events, explainer, checks, trial, close };
+  const page = { starts, probeRuns, calls: edges.calls, loops: () => loopViews(components) };
+  return { components, stores, wiring, events, explainer, checks, trial, page, close };
 }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { CsiDialer } from '../api/ports/csi.ts';
 import type { Clock } from '../base/clock.ts';
+import { InFlightCalls } from '../base/in-flight-calls.ts';
 import type { Logger } from '../base/log/log.ts';
 import { durableFiles, readMachineId } from './autonomy/durable-files.ts';
 import { KeptRecords, type KeptRecordsOptions } from './autonomy/kept-records.ts';
@@ -76,7 +77,10 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
   });
   const programs = new NodePrograms();
   const pageDirectory = fileURLToPath(new URL('ui', entryUrl));
+  const calls = new InFlightCalls(clock);
   return {
+    /** The calls in flight of the clients below and of the API server's. */
+    calls,
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
     /** Undefined on a machine without cgroups. */
@@ -121,12 +125,12 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     /** Sockets of plugins, and the connections to them. */
     plugins: {
       watch: watchSockets,
-      dial: registrationDialer(clock),
-      devicePlugins: devicePluginDialer(clock),
+      dial: registrationDialer(clock, calls),
+      devicePlugins: devicePluginDialer(clock, calls),
       deviceDirectory: devicePluginDirectory,
     },
     /** The node services of CSI drivers. */
-    csi: (options: Pick<Parameters<typeof csiDialer>[0], 'observe'>): CsiDialer =>
+    csi: (options: Pick<Parameters<typeof csiDialer>[0], 'calls' | 'observe'>): CsiDialer =>
       csiDialer({ ...options, clock }),
     /** Programs and devices for volumes that the host attaches. */
     hostPrograms: programs,

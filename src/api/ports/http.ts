@@ -16,8 +16,8 @@ export interface HttpRequest {
   readonly certificate: ClientCertificate | undefined;
   /** The remote address, or the network that counts as one client; see edge/http/peer-address.ts. */
   readonly peer?: string;
-  /** For traces. Absent in requests that did not arrive over a connection. */
-  readonly connection?: HttpConnection;
+  /** For traces, which alone need it; to be called while the request is handled. Absent without a connection. */
+  connection?(): HttpConnection;
   /** Call it once the client is authenticated and authorized: lifts the limits of unauthenticated clients. */
   admitted?(): void;
   /** The whole body, of at most `mostBytes`. An unread body is discarded. */

@@ -258,7 +258,7 @@ function parseRequest(
       upgrade,
       certificate: options.certificateOf?.(connectionOf(message)),
       peer: peerOf(message.socket.remoteAddress),
-      connection: addressesOf(message),
+      connection: () => addressesOf(message),
       admitted: () => {
         const client = options.peers.clientOf(message.socket);
         if (client !== undefined) options.peers.admit(client);
