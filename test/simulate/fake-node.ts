@@ -507,6 +507,7 @@ export class FakeNode {
           stop: () => undefined,
           watch: () => undefined,
           maxSinceMs: () => 0,
+          longestSinceMs: () => [],
         },
         profiler: {
           cpu: async () => '{}',
