@@ -21,6 +21,7 @@ import { assembleAllocation } from './allocation.ts';
 import { assembleAutonomy } from './autonomy.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCsi } from './csi.ts';
+import { assembleDashboardFeed } from './dashboard-feed.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
@@ -284,11 +285,24 @@ export function assemble(input: AssembleInput): Kubelet {
     shutdown: stores.shutdown,
   });
   const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
+  const feed = assembleDashboardFeed(input, {
+    stores,
+    explainer,
+    events,
+    history,
+    volumes,
+    stats,
+    readers,
+    eviction,
+    node: { budget, checks, serving, api, pleg, cri },
+    metrics,
+  });
   const explain = { pods: explainer, eviction: eviction.dryRun };
   const handlers = {
     ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
     ...history.handlers,
     ...liveConfig.handlers,
+    ...feed.handlers,
   };
   const { certificate } = serving;
   const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
@@ -344,6 +358,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...serving.components,
     ...stats.components,
     ...servers,
+    ...feed.components,
     ...podsApi,
     ...exclusive.plugins,
     ...podResources,
