@@ -15,6 +15,8 @@ export interface ClusterApi {
   readonly connected: Subscribable<void>;
   /** Maintain the connection. Started before everything else. */
   readonly components?: readonly Component[];
+  /** The client certificate in use, if the kubelet rotates it itself. */
+  clientCertificate?(): { readonly notAfterMs: number } | undefined;
   close(): void;
 }
 

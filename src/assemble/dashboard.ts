@@ -6,19 +6,14 @@ import { PageFiles } from '../dashboard/serve/page-files.ts';
 import type { RouteHandlers } from '../server/routes.ts';
 import type { AssembleInput } from './input.ts';
 
-/** One of the streams of the page: its rows in the route table, and what runs behind them. */
-interface DashboardPart {
+interface DashboardRooms {
+  /** The handlers of dashboard-feed.ts. */
+  readonly feed: RouteHandlers;
+}
+
+export interface Dashboard {
   readonly handlers: RouteHandlers;
   readonly components: readonly Component[];
-}
-
-interface DashboardRooms {
-  /** Those of dashboard-feed.ts and dashboard-logs.ts. */
-  readonly feed?: DashboardPart | undefined;
-  readonly logs?: DashboardPart | undefined;
-}
-
-export interface Dashboard extends DashboardPart {
   /** For acting on the loopback port; no other port needs it. */
   readonly token: DashboardToken;
 }
@@ -27,7 +22,7 @@ type DashboardInput = Pick<AssembleInput, 'clock' | 'edges' | 'flags' | 'log'>;
 
 export function assembleDashboard(
   { clock, edges, flags, log }: DashboardInput,
-  { feed, logs }: DashboardRooms,
+  { feed }: DashboardRooms,
 ): Dashboard {
   const files = new PageFiles({ read: edges.pageFile, clock });
   const token = new DashboardToken({
@@ -38,7 +33,7 @@ export function assembleDashboard(
   });
   return {
     token,
-    handlers: { uiFiles: files.handle, ...feed?.handlers, ...logs?.handlers },
-    components: [files, ...(feed?.components ?? []), ...(logs?.components ?? [])],
+    handlers: { uiFiles: files.handle, ...feed },
+    components: [files],
   };
 }

@@ -25,6 +25,7 @@ import { assembleAutonomy } from './autonomy.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCsi } from './csi.ts';
 import { assembleDashboard } from './dashboard.ts';
+import { assembleDashboardFeed } from './dashboard-feed.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
@@ -296,8 +297,22 @@ export function assemble(input: AssembleInput): Kubelet {
     shutdown: stores.shutdown,
   });
   const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
+  const page = { starts, probeRuns, calls: edges.calls, loops: () => loopViews(components) };
+  const feed = assembleDashboardFeed(input, {
+    stores,
+    explainer,
+    events,
+    history,
+    volumes,
+    stats,
+    readers,
+    eviction,
+    node: { budget, checks, serving, api, pleg, cri },
+    records: page,
+    metrics,
+  });
   const explain = { pods: explainer, eviction: eviction.dryRun };
-  const dashboard = assembleDashboard(input, {});
+  const dashboard = assembleDashboard(input, { feed: feed.handlers });
   const handlers = {
     ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
     ...history.handlers,
@@ -367,6 +382,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...stats.components,
     ...dashboard.components,
     ...servers,
+    ...feed.components,
     ...podsApi,
     ...exclusive.plugins,
     ...podResources,
@@ -402,6 +418,5 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   };
   const { trial } = liveConfig;
-  const page = { starts, probeRuns, calls: edges.calls, loops: () => loopViews(components) };
   return { components, stores, wiring, events, explainer, checks, trial, page, close };
 }

@@ -58,6 +58,7 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
     return {
       ...server,
       components: [...identity.measure(metrics), ...identity.components],
+      clientCertificate: () => identity.access.live?.pair()?.facts,
       close: () => {
         server.close();
         identity.close();

@@ -72,6 +72,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
   explainEviction: { path: '/explain/eviction', methods: get, debugOff: 'served', readerGets: true },
   explain: { path: '/explain', methods: get, debugOff: 'served', readerGets: true },
   history: { path: '/explain/history', methods: get, debugOff: 'served', readerGets: true },
+  uiStream: { path: '/ui/api/stream', methods: get, debugOff: 'served', readerGets: true },
   summary: { path: '/stats/summary', methods: both, debugOff: 'served', readerGets: false },
   metrics: { path: '/metrics', methods: any, debugOff: 'served', readerGets: true },
   cadvisorMetrics: { path: '/metrics/cadvisor', methods: any, debugOff: 'served', readerGets: true },

@@ -109,6 +109,17 @@ export const routeTable = [
     subresource: 'proxy',
   },
   {
+    // differs from upstream: live data of the node's page. Not on the read-only port, since it contains log lines of ended containers.
+    name: 'uiStream',
+    kind: 'service',
+    path: '/ui/api/stream',
+    patterns: [''],
+    methods: ['GET'],
+    produces: 'text/event-stream',
+    class: 'always',
+    subresource: 'proxy',
+  },
+  {
     name: 'summary',
     kind: 'service',
     path: '/stats/',

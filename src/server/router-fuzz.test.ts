@@ -58,6 +58,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
     methods: ['GET'],
     readOnly: true,
   },
+  uiStream: { paths: /^\/ui\/api\/stream\/?$/, subresources: proxy, methods: ['GET'] },
   history: { paths: /^\/explain\/history\/?$/, subresources: proxy, methods: ['GET'] },
   summary: {
     paths: /^\/stats\/summary\/?$/,
@@ -137,6 +138,7 @@ const paths = [
   '/pods',
   '/explain',
   '/explain/history',
+  '/ui/api/stream',
   '/explain/eviction',
   '/stats/summary',
   '/metrics',

@@ -516,6 +516,7 @@ export class FakeNode {
           stop: () => undefined,
           watch: () => undefined,
           maxSinceMs: () => 0,
+          longestSinceMs: () => [],
         },
         profiler: {
           cpu: async () => '{}',

@@ -54,6 +54,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** The headers of a stream are sent at once; its iterator is returned when the client disconnects. */
   readonly body: string | Uint8Array | HttpStream;
+  /** How long the client may leave a stream unread before it is disconnected, if that is shorter than the port's own limit. */
+  readonly stalledMs?: number;
 }
 
 /** The streams that a client of exec or attach requested. */
