@@ -22,6 +22,7 @@ import { assembleAutonomy } from './autonomy.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCsi } from './csi.ts';
 import { openEdges } from './edges.ts';
+import { assembleDashboardLogs } from './dashboard-logs.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
 import { assembleExclusive } from './exclusive.ts';
@@ -285,8 +286,10 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
   const explain = { pods: explainer, eviction: eviction.dryRun };
+  const routes = routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics });
   const handlers = {
-    ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
+    ...routes,
+    ...assembleDashboardLogs(input, { stores, containerLogs: routes.containerLogs }),
     ...history.handlers,
     ...liveConfig.handlers,
   };
