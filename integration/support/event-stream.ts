@@ -1,5 +1,6 @@
 // A client of server-sent events on the kubelet's secure port, which reads as fast as it is sent.
-import { type ClientRequest, request as httpsRequest, type RequestOptions } from 'node:https';
+import type { ClientRequest } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Kubelet } from '../rig/kubelet.ts';
 
 interface StreamMessage {
@@ -53,7 +54,7 @@ export class EventStream {
   }
 
   #take(text: string): void {
-    this.bytes += text.length;
+    this.bytes += Buffer.byteLength(text);
     const messages = (this.#rest + text).split('\n\n');
     this.#rest = messages.pop() ?? '';
     for (const message of messages) {

@@ -49,9 +49,11 @@ export interface SkippedOutput {
 const lookEveryMs = 500;
 /** A log without output for so long has nothing more for now. */
 export const idleMs = 20;
-/** Read without a pause before a viewer who cannot keep up misses output, and the same after it has missed some. */
-const backlogBytes = 2 * 1024 * 1024;
-const liveBacklogBytes = 512 * 1024;
+/** A viewer who is further behind for so long, and by more than that, misses output. */
+const behindMs = 2_000;
+const behindBytes = 256 * 1024;
+/** A viewer who gets lines that are newer has everything. */
+const recentMs = 1_000;
 const newestLines = 200;
 /** Finding the newest lines may take this fraction of the time. */
 const searchShare = 0.1;
@@ -76,8 +78,11 @@ export class ContainerTail {
   #skipped: SkippedOutput | undefined;
   #gapFrom: string | undefined;
   #dropUntil = '';
-  #readWithoutPause = 0;
-  #backlogBytes = backlogBytes;
+  /** When the viewer last had everything, and what was read since then. */
+  #recentAtMs: number;
+  #readSince = 0;
+  /** Later lines are recent. */
+  #recentFrom = '';
   #skipAfterMs = 0;
   #advancing = false;
   #advancingSinceMs = 0;
@@ -90,6 +95,7 @@ export class ContainerTail {
     this.#options = options;
     this.#signal = signal;
     this.#saved = options.saved;
+    this.#recentAtMs = deps.clock.monotonic();
     if (options.saved !== undefined) this.#position = new LogPosition(options.saved.id);
   }
 
@@ -99,6 +105,7 @@ export class ContainerTail {
       const line = this.#text.next();
       if (line === undefined) return undefined;
       if (!this.#isDropped(line)) this.#line = line;
+      if (line.time > this.#recentFrom) this.#hasEverything();
     }
     return this.#line;
   }
@@ -141,11 +148,12 @@ export class ContainerTail {
     });
   }
 
-  /** The viewer takes less than the log produces. */
+  /** Goes on with the newest lines if the viewer takes less than the log produces. */
   skipIfBehind(): void {
-    const isBehind = this.#readWithoutPause > this.#backlogBytes && !this.#text.isInLongLine;
-    if (!this.#options.follow || !isBehind || this.#body === undefined || this.#advancing) return;
-    if (this.#deps.clock.monotonic() < this.#skipAfterMs) return;
+    const nowMs = this.#deps.clock.monotonic();
+    const isBehind = nowMs - this.#recentAtMs > behindMs && this.#readSince > behindBytes;
+    if (!this.#options.follow || !isBehind || this.#text.isInLongLine || nowMs < this.#skipAfterMs) return;
+    if (this.#body === undefined || this.#advancing) return;
     const { saved } = this;
     this.#gapFrom = saved?.latest ?? '';
     this.#dropUntil = this.#gapFrom;
@@ -154,8 +162,7 @@ export class ContainerTail {
     this.#replay = undefined;
     // A viewer who reconnects before the first line resumes here.
     this.#saved = saved;
-    this.#readWithoutPause = 0;
-    this.#backlogBytes = liveBacklogBytes;
+    this.#hasEverything();
     this.#close();
   }
 
@@ -182,19 +189,14 @@ export class ContainerTail {
       }
       const waitMs = this.#deps.input.waitMs;
       if (waitMs > 0) await this.#deps.clock.sleep(waitMs, this.#signal);
-      const startMs = this.#deps.clock.monotonic();
       const { done, value } = await this.#body.next();
       if (done === true) {
         this.#finish();
         return;
       }
       this.#deps.input.spend(value.length);
-      if (this.#deps.clock.monotonic() - startMs >= idleMs) {
-        // The viewer had everything that the log had.
-        this.#readWithoutPause = 0;
-        this.#backlogBytes = backlogBytes;
-      }
-      this.#readWithoutPause += value.length;
+      this.#readSince += value.length;
+      this.#recentFrom = new Date(this.#deps.clock.now() - recentMs).toISOString();
       this.#text.push(value);
     } catch (err) {
       if (this.#signal.aborted || isAbort(err)) return;
@@ -296,6 +298,11 @@ export class ContainerTail {
     }
     this.problem = typeof body === 'string' && body !== '' ? body : `The kubelet answered with status ${status}`;
     return undefined;
+  }
+
+  #hasEverything(): void {
+    this.#recentAtMs = this.#deps.clock.monotonic();
+    this.#readSince = 0;
   }
 
   #endReplay(): void {
