@@ -27,6 +27,7 @@ import { assembleCsi } from './csi.ts';
 import { assembleDashboard } from './dashboard.ts';
 import { assembleDashboardFeed } from './dashboard-feed.ts';
 import { openEdges } from './edges.ts';
+import { assembleDashboardLogs } from './dashboard-logs.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
 import { assembleExclusive } from './exclusive.ts';
@@ -313,8 +314,10 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const explain = { pods: explainer, eviction: eviction.dryRun };
   const dashboard = assembleDashboard(input, { feed: feed.handlers });
+  const routes = routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics });
   const handlers = {
-    ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
+    ...routes,
+    ...assembleDashboardLogs(input, { stores, containerLogs: routes.containerLogs }),
     ...history.handlers,
     ...liveConfig.handlers,
     ...dashboard.handlers,

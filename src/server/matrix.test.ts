@@ -84,6 +84,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
   attach: { path: '/attach/ns/pod/c', methods: both, debugOff: 405, readerGets: false },
   portForward: { path: '/portForward/ns/pod', methods: both, debugOff: 405, readerGets: false },
   containerLogs: { path: '/containerLogs/ns/pod/c', methods: get, debugOff: 405, readerGets: true },
+  uiLogs: { path: '/ui/api/logs/ns/pod', methods: get, debugOff: 405, readerGets: true },
   configz: { path: '/configz', methods: any, debugOff: 404, readerGets: true },
   configHistory: { path: '/configz/history', methods: any, debugOff: 404, readerGets: true },
   statusz: { path: '/statusz', methods: any, debugOff: 404, readerGets: false },

@@ -178,6 +178,17 @@ export const routeTable = [
     disabledBelow: '/containerLogs/',
   },
   {
+    // differs from upstream: there a client opens a request per container, and cannot resume it.
+    name: 'uiLogs',
+    kind: 'service',
+    path: '/ui/api/logs',
+    patterns: ['/{podNamespace}/{podID}'],
+    methods: ['GET'],
+    class: 'debug',
+    subresource: 'proxy',
+    disabledBelow: '/ui/api/logs/',
+  },
+  {
     name: 'configz',
     kind: 'plain',
     path: '/configz',

@@ -85,6 +85,12 @@ const expected: Readonly<Record<RouteName, Row>> = {
     methods: ['GET'],
     debug: true,
   },
+  uiLogs: {
+    paths: /^\/ui\/api\/logs\/[^/]+\/[^/]+\/?$/,
+    subresources: proxy,
+    methods: ['GET'],
+    debug: true,
+  },
   configz: { paths: /^\/configz$/, subresources: [['configz', 'proxy'], 'proxy'], debug: true },
   configHistory: {
     paths: /^\/configz\/history$/,
@@ -150,6 +156,7 @@ const paths = [
   '/attach/ns/pod/c',
   '/portForward/ns/pod',
   '/containerLogs/ns/pod/c',
+  '/ui/api/logs/ns/pod',
   '/configz',
   '/configz/history',
   '/statusz',
