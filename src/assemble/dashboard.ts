@@ -4,26 +4,27 @@ import type { Component } from '../base/component.ts';
 import { DashboardToken } from '../dashboard/serve/dashboard-token.ts';
 import { PageFiles } from '../dashboard/serve/page-files.ts';
 import type { RouteHandlers } from '../server/routes.ts';
+import { assembleDashboardFeed } from './dashboard-feed.ts';
+import { assembleDashboardLogs } from './dashboard-logs.ts';
 import type { AssembleInput } from './input.ts';
 
-interface DashboardRooms {
-  /** The handlers of dashboard-feed.ts. */
-  readonly feed: RouteHandlers;
-}
+type DashboardRooms = Parameters<typeof assembleDashboardFeed>[1] &
+  Parameters<typeof assembleDashboardLogs>[1];
 
 export interface Dashboard {
   readonly handlers: RouteHandlers;
   readonly components: readonly Component[];
+  /** Started after the ports, so that they stop before them: viewers get a last message. */
+  readonly streams: readonly Component[];
   /** For acting on the loopback port; no other port needs it. */
   readonly token: DashboardToken;
 }
 
-type DashboardInput = Pick<AssembleInput, 'clock' | 'edges' | 'flags' | 'log'>;
+type DashboardInput = Pick<AssembleInput, 'flags'> & Parameters<typeof assembleDashboardFeed>[0];
 
-export function assembleDashboard(
-  { clock, edges, flags, log }: DashboardInput,
-  { feed }: DashboardRooms,
-): Dashboard {
+export function assembleDashboard(input: DashboardInput, rooms: DashboardRooms): Dashboard {
+  const { clock, edges, flags, log } = input;
+  const feed = assembleDashboardFeed(input, rooms);
   const files = new PageFiles({ read: edges.pageFile, clock });
   const token = new DashboardToken({
     path: `${flags.rootDir}/dashboard-token`,
@@ -33,7 +34,8 @@ export function assembleDashboard(
   });
   return {
     token,
-    handlers: { uiFiles: files.handle, ...feed },
+    handlers: { uiFiles: files.handle, ...feed.handlers, ...assembleDashboardLogs(input, rooms) },
     components: [files],
+    streams: feed.components,
   };
 }

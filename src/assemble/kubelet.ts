@@ -25,9 +25,7 @@ import { assembleAutonomy } from './autonomy.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCsi } from './csi.ts';
 import { assembleDashboard } from './dashboard.ts';
-import { assembleDashboardFeed } from './dashboard-feed.ts';
 import { openEdges } from './edges.ts';
-import { assembleDashboardLogs } from './dashboard-logs.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
 import { assembleExclusive } from './exclusive.ts';
@@ -299,7 +297,9 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
   const page = { starts, probeRuns, calls: edges.calls, loops: () => loopViews(components) };
-  const feed = assembleDashboardFeed(input, {
+  const explain = { pods: explainer, eviction: eviction.dryRun };
+  const routes = routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics });
+  const dashboard = assembleDashboard(input, {
     stores,
     explainer,
     events,
@@ -310,14 +310,11 @@ export function assemble(input: AssembleInput): Kubelet {
     eviction,
     node: { budget, checks, serving, api, pleg, cri },
     records: page,
+    containerLogs: routes.containerLogs,
     metrics,
   });
-  const explain = { pods: explainer, eviction: eviction.dryRun };
-  const dashboard = assembleDashboard(input, { feed: feed.handlers });
-  const routes = routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics });
   const handlers = {
     ...routes,
-    ...assembleDashboardLogs(input, { stores, containerLogs: routes.containerLogs }),
     ...history.handlers,
     ...liveConfig.handlers,
     ...dashboard.handlers,
@@ -385,7 +382,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...stats.components,
     ...dashboard.components,
     ...servers,
-    ...feed.components,
+    ...dashboard.streams,
     ...podsApi,
     ...exclusive.plugins,
     ...podResources,
