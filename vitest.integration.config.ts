@@ -8,6 +8,7 @@ import { slowness } from './integration/rig/wait.ts';
  */
 const together = [
   'csi-*',
+  'dashboard-ports',
   'attach-controller',
   'deb',
   'autonomy',

@@ -98,11 +98,18 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
 
 describe('requests and responses', () => {
   test('listens on a free port, passes the request as data and sends the response with its length', async () => {
-    const listener = await listen();
+    const connections: unknown[] = [];
+    const listener = await listen({
+      handler: (request) => {
+        seen.push(request);
+        connections.push(request.connection?.());
+        return { status: 200, headers: { 'content-type': 'text/plain' }, body: `hello ${request.path}` };
+      },
+    });
     expect(listener.port).toBeGreaterThan(0);
     const answer = await ask(listener, '/a%20b?x=1&y=a+b&x=2');
     expect(answer).toMatchObject({ status: 200, body: 'hello /a b' });
-    expect(seen[0]?.connection).toEqual({
+    expect(connections[0]).toEqual({
       remoteAddress: '127.0.0.1',
       remotePort: expect.any(Number),
       localPort: listener.port,
