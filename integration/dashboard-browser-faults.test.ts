@@ -2,7 +2,7 @@
 // a kubelet that is killed, credentials that expire, requests from other origins.
 import { once } from 'node:events';
 import { get as httpGet, type IncomingMessage } from 'node:http';
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
 import { describeWithPage, type PageNode, usePageNode } from './support/page-node.ts';
@@ -32,16 +32,17 @@ describeWithPage("faults under the node's page", () => {
   let node: PageNode;
   const proxies: PageProxy[] = [];
   const clients: { close(): void }[] = [];
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.close();
+    await Promise.all(proxies.splice(0).map((proxy) => proxy.stop()));
+  });
+  // Its viewers are closed before the proxies: hooks run in reverse order.
   usePageNode((started) => {
     node = started;
   });
   beforeAll(async () => {
     node.kubelet.writeManifest('steady', steadyPod('steady', 5));
     await untilRunning(node.kubelet, 'steady');
-  });
-  afterEach(async () => {
-    for (const client of clients.splice(0)) client.close();
-    await Promise.all(proxies.splice(0).map((proxy) => proxy.stop()));
   });
   const proxied = async (): Promise<{ readonly proxy: PageProxy; readonly ui: string }> => {
     const proxy = new PageProxy(node.port);
@@ -58,6 +59,7 @@ describeWithPage("faults under the node's page", () => {
   test('a log flooded with binary garbage, escapes and markup leaves page, kubelet and pods responsive', async () => {
     const before = await untilRunning(node.kubelet, 'steady');
     node.kubelet.writeManifest('flood', manifest('flood', { containers: [container('main', floods)] }));
+    onTestFinished(() => node.kubelet.removeManifest('flood'));
     await untilRunning(node.kubelet, 'flood');
     const rssBefore = node.kubelet.usage().rssBytes;
     const viewer = await node.browser.viewer(node.ui);
@@ -77,7 +79,6 @@ describeWithPage("faults under the node's page", () => {
     await viewer.goTo(podFragment('steady', 'logs?c=counter'));
     const count = await waitFor(async () => (await countsShown(viewer)).at(-1), 'lines of the steady pod');
     await waitFor(async () => ((await countsShown(viewer)).at(-1) ?? 0) > count + 5, 'more lines');
-    node.kubelet.removeManifest('flood');
     expect(node.kubelet.usage().rssBytes - rssBefore).toBeLessThan(100 * 2 ** 20);
     const after = await node.kubelet.pod('steady');
     expect(after && containerStatus(after, 'counter')).toEqual(containerStatus(before, 'counter'));
