@@ -432,6 +432,17 @@ describe('a pod that ran before this process', () => {
     expect(b.of()[0]?.stages.map(({ stage }) => stage)).toEqual(['sandbox', 'create', 'start']);
   });
 
+  test('whose start was interrupted shows the restart of a container that had run before as one', async () => {
+    b.desired.put({ pod: aPod({ containers: [aContainer(), aContainer({ name: 'd' })] }) });
+    await b.runs('d');
+    await b.runs('c', 2);
+    expect(b.of().map(({ from, restartOf }) => `${from} ${restartOf ?? ''}`)).toEqual([
+      'recorded c',
+      'status ',
+    ]);
+    expect(b.lines(1).map((line) => line.split(' -')[0])).toContain('start c');
+  });
+
   test('with a new sandbox is started as a whole', async () => {
     await b.step('volumes', 10);
     await b.step('sandbox', 10);

@@ -193,9 +193,11 @@ export class PodStarts implements Component, Store, StartStages {
     // An ephemeral container is added to a pod that runs.
     if (known !== undefined || pod === undefined || containerType(pod, name) === 'ephemeral_container')
       return undefined;
-    if (state.current !== undefined) return state.current;
+    const { current } = state;
+    if (current !== undefined && !current.isResumed) return current;
     const seen = this.#deps.observed.get(uid);
     if ((latestContainer(seen, name)?.startedAtMs ?? 0) > 0) return undefined;
+    if (current !== undefined) return current;
     // An earlier process of the kubelet was stopped during the start, which this one completes.
     const begun = this.#rebuild(uid, state.seenAtMs, 1)[0];
     state.hasSandbox = true;

@@ -28,6 +28,11 @@ export class RecordedStart {
     this.#stages = stages.slice(0, maxPodStages);
   }
 
+  /** An earlier process of the kubelet began it. */
+  get isResumed(): boolean {
+    return this.#from === 'status';
+  }
+
   get isReady(): boolean {
     return this.#readyMs !== undefined;
   }
