@@ -247,7 +247,7 @@ describe('an init container', () => {
     b.sees(anObservedContainer({ name: 'i' }));
     await b.clock.advance(1_000);
     expect(b.lines().at(-1)).toBe('run i 130 …');
-    b.sees(exited(0, { name: 'i', finishedAtMs: b.beganMs + 900 }));
+    b.sees(exited(0, { name: 'i', finishedAtMs: b.beganMs + 899.7 }));
     expect(b.lines().at(-1)).toBe('run i 130 900');
   });
 
