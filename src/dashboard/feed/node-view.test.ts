@@ -24,7 +24,9 @@ const marks = [
   mark('memory.available', 'soft'),
   mark('nodefs.available'),
   mark('nodefs.inodesFree'),
-  mark('imagefs.available'),
+  { ...mark('imagefs.available'), available: 8 },
+  mark('containerfs.available'),
+  mark('containerfs.inodesFree'),
   mark('pid.available'),
 ];
 const base: Input = {
@@ -110,7 +112,7 @@ test('separate file systems have their own thresholds', () => {
   const { disks } = view({ signals: { nodeFs: room('1'), imageFs: room('2'), containerFs: room('2') } });
   expect(disks.map(({ name, thresholds }) => [name, thresholds.length])).toEqual([
     ['nodefs', 2],
-    ['imagefs', 1],
+    ['imagefs', 3],
   ]);
 });
 
