@@ -211,6 +211,10 @@ test('the marks of thresholds are amounts; a percentage of an unknown capacity i
   const unmeasured = { ...plenty, nodeFs: undefined, memory: undefined };
   expect(run.marks(unmeasured)).toEqual({
     availableMemoryBytes: undefined,
-    thresholds: [{ kind: 'hard', signal: 'memory.available', available: amount('1Gi') }],
+    thresholds: [
+      { kind: 'hard', signal: 'memory.available', available: amount('1Gi') },
+      { kind: 'hard', signal: 'containerfs.available', available: expect.any(Number) },
+      { kind: 'soft', signal: 'containerfs.inodesFree', available: 5 },
+    ],
   });
 });

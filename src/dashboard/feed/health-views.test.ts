@@ -29,7 +29,7 @@ test('checks have their problem, bounded', () => {
   expect(runtime?.problem?.length).toBe(500);
 });
 
-test('the event loop is measured for as long as somebody watches', () => {
+test('the event loop is measured for as long as viewers watch', () => {
   const { health, watched } = views();
   expect(health.view(1).loopDelayMs).toEqual({ p50: 1, p99: 80, max: 80 });
   expect(watched).toEqual([5_000]);

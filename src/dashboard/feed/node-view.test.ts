@@ -62,7 +62,7 @@ test.each<[string, Partial<Input>, { ok: boolean; why: string }]>([
     { ok: true, why: 'kubelet is ready' },
   ],
   ['not ready in the cluster', { node: ready('False', 'no network') }, { ok: false, why: 'no network' }],
-  ['unknown in the cluster', { node: ready('Unknown', 'not heard of') }, { ok: false, why: 'not heard of' }],
+  ['unknown in the cluster', { node: ready('Unknown', 'no lease') }, { ok: false, why: 'no lease' }],
   [
     'reported ready, but a check fails',
     { node: ready('True', 'fine'), checks: [failed('runtime', 'down')] },
