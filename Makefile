@@ -109,6 +109,7 @@ bench: build browser
 	@$(script) bench/eviction.ts
 	@$(script) bench/managers.ts
 	@$(script) bench/csi-volumes.ts
+	@$(script) bench/dashboard.ts
 	@$(script) bench/dashboard-page.ts
 
 # Rewrites docs/images/node-page*.png from a real kubelet with sample pods.

@@ -8,6 +8,7 @@ import { followTheme } from './shell/theme.ts';
 
 const root = document.getElementById('app');
 if (root !== null) {
+  root.textContent = '';
   const page = new Page();
   takeToken(page);
   followTheme();

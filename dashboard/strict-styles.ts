@@ -5,8 +5,8 @@
 
 const createElement = document.createElement.bind(document);
 
-document.createElement = ((name: string, options?: ElementCreationOptions): HTMLElement =>
-  name === 'style' ? constructedStyle() : createElement(name, options)) as typeof document.createElement;
+document.createElement = (name: string, options?: ElementCreationOptions): HTMLElement =>
+  name === 'style' ? constructedStyle() : createElement(name, options);
 
 /** An element that holds its place in the tree, and whose text is a sheet of the document until it is removed. */
 function constructedStyle(): HTMLElement {
@@ -29,7 +29,7 @@ function constructedStyle(): HTMLElement {
   return element;
 }
 
-const { setAttribute } = Element.prototype;
+const setAttribute: (name: string, value: string) => void = Reflect.get(Element.prototype, 'setAttribute');
 
 Element.prototype.setAttribute = function setAllowed(this: Element, name: string, value: string): void {
   if (name === 'style' && this instanceof HTMLElement) this.style.cssText = value;

@@ -112,7 +112,13 @@ describe('PageStream', () => {
     async (status) => {
       rig.status = () => Promise.resolve(status);
       expect(await rig.failAndWait()).toBe(longestRetryMs);
-      expect(rig.connections).toEqual([{ kind: 'unauthorized', status }]);
+      expect(rig.connections.map(({ kind }) => kind)).toEqual(['reconnecting', 'unauthorized']);
+      await rig.failAndWait();
+      expect(rig.connections.map(({ kind }) => kind)).toEqual([
+        'reconnecting',
+        'unauthorized',
+        'unauthorized',
+      ]);
       rig.status = () => Promise.resolve(200);
       await rig.failAndWait();
       expect(rig.connections.at(-1)?.kind).toBe('reconnecting');

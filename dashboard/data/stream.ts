@@ -37,6 +37,8 @@ export class PageStream {
   #source: EventSourceLike | undefined;
   #paused = true;
   #failures = 0;
+  /** The last attempt was refused for its credentials. */
+  #isRefused = false;
   #timers = new Map<'retry' | 'silence' | 'settled', ReturnType<typeof setTimeout>>();
 
   constructor(deps: StreamDeps) {
@@ -92,6 +94,7 @@ export class PageStream {
   #receive(message: StreamMessage, pod: PodUid | undefined): void {
     const { onConnection, onMessage } = this.#deps;
     if (message.name === 'hello') {
+      this.#isRefused = false;
       onConnection({ kind: 'connected' });
       this.#after('settled', settledMs, () => {
         this.#failures = 0;
@@ -113,6 +116,7 @@ export class PageStream {
   #fail(why: string): void {
     this.#close();
     this.#failures += 1;
+    if (!this.#isRefused) this.#deps.onConnection({ kind: 'reconnecting', why });
     void this.#explainAndRetry(why, this.#failures);
   }
 
@@ -120,9 +124,15 @@ export class PageStream {
   async #explainAndRetry(why: string, failures: number): Promise<void> {
     const status = await this.#deps.status().catch(() => undefined);
     if (this.#paused || this.#source !== undefined || this.#failures !== failures) return;
-    const isRefused = status === 401 || status === 403;
-    this.#deps.onConnection(isRefused ? { kind: 'unauthorized', status } : { kind: 'reconnecting', why });
-    this.#retryAfter(isRefused ? longestRetryMs : this.#backoffMs());
+    if (status === 401 || status === 403) {
+      this.#isRefused = true;
+      this.#deps.onConnection({ kind: 'unauthorized', status });
+      this.#retryAfter(longestRetryMs);
+      return;
+    }
+    if (this.#isRefused) this.#deps.onConnection({ kind: 'reconnecting', why });
+    this.#isRefused = false;
+    this.#retryAfter(this.#backoffMs());
   }
 
   #backoffMs(): number {

@@ -80,14 +80,6 @@ export class UsageHistory {
     return this.#series.get(key)?.[kind][(this.#taken - 1) % longest] ?? Number.NaN;
   }
 
-  /** The mean of the newest values, which orders rows more calmly than single ones. */
-  mean(key: string, kind: UsageKind, newest: number): number {
-    const measured = this.values(key, kind, newest).filter((value) => !Number.isNaN(value));
-    return measured.length === 0
-      ? Number.NaN
-      : measured.reduce((sum, each) => sum + each, 0) / measured.length;
-  }
-
   #inOrder(read: (at: number) => number, newest: number): Float64Array {
     const length = Math.min(this.length, newest);
     const begin = this.#taken - length;

@@ -77,16 +77,22 @@ function OrderTable({ entry: { pods, resource, signals } }: { readonly entry: Or
             const ref = splitPod(pod);
             return (
               <tr key={uid} class={evictable ? '' : 'is-exempt'}>
-                <td class="number">{evictable ? rank : '–'}</td>
+                <td class="number order-rank">{evictable ? rank : '–'}</td>
                 <td class="order-pod">
                   <a href={podHref(ref)} data-row-link>
                     <Name text={ref.name} />
                   </a>
                   <span class="sub">{visible(ref.namespace)}</span>
                 </td>
-                <td class="number">{format(usage)}</td>
-                <td class="number">{format(request)}</td>
-                <td class="number">{priority}</td>
+                <td class="number" data-label="usage">
+                  {format(usage)}
+                </td>
+                <td class="number" data-label="request">
+                  {format(request)}
+                </td>
+                <td class="number" data-label="priority">
+                  {priority}
+                </td>
                 <td class="order-why">
                   {!evictable && <span class="chip">never evicted</span>} {visible(why)}
                 </td>

@@ -50,14 +50,18 @@ function SignalRow({ entry: { available, capacity, signal, thresholds } }: { rea
   return (
     <tr>
       <th scope="row">{visible(signal)}</th>
-      <td class="number">{format(available)}</td>
-      <td class="number">{format(capacity)}</td>
+      <td class="number" data-label="available">
+        {format(available)}
+      </td>
+      <td class="number" data-label="of">
+        {format(capacity)}
+      </td>
       <td class="wide-cell">
         {capacity !== undefined && (
           <Bar label={visible(signal)} used={used} capacity={capacity} thresholds={marks} text={text} />
         )}
       </td>
-      <td>
+      <td data-label="evicts below">
         {thresholds.map(({ graceSeconds, kind, met, quantity }) => (
           <span key={`${kind}/${quantity}`} class="threshold">
             {format(quantityValue(quantity))} {kind === 'hard' ? 'at once' : `after ${graceSeconds} s`}

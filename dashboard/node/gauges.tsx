@@ -1,11 +1,12 @@
 // One gauge per resource: the figure, a plot or second bar, a bar with thresholds, and what it means in words.
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { DiskView, NodeView } from '../../src/api/ports/node-page.ts';
 import { nodeKey, type UsageKind } from '../data/usage-history.ts';
 import { useEverySample, usePage, useSamples } from '../data/use-page.ts';
 import { Bar } from '../parts/bar.tsx';
 import { drawSpark } from '../parts/spark.ts';
 import { Term } from '../parts/term.tsx';
+import { themeChanged } from '../shell/theme.ts';
 import { bytes, cores, count, percent } from '../text/format.ts';
 import { visible } from '../text/visible.ts';
 import { ofSignal, thresholdNote } from './thresholds.ts';
@@ -123,12 +124,30 @@ function NodePlot({
 }) {
   const { page } = usePage();
   const canvas = useRef<HTMLCanvasElement>(null);
-  useSamples(() => {
+  const width = useRef(0);
+  const draw = () => {
     if (canvas.current === null) return;
     const values = page.history.values(nodeKey, kind, slots);
-    drawSpark(canvas.current, values, { colour: `--plot-${kind}`, atLeast, slots, isFilled: true });
-  });
+    const size = { width: width.current, height: plotHeight };
+    drawSpark(canvas.current, values, { ...size, colour: `--plot-${kind}`, atLeast, slots, isFilled: true });
+  };
+  useSamples(draw);
+  useEffect(() => {
+    if (canvas.current === null) return undefined;
+    const resize = new ResizeObserver(([entry]) => {
+      width.current = entry?.contentRect.width ?? 0;
+      draw();
+    });
+    resize.observe(canvas.current);
+    addEventListener(themeChanged, draw);
+    return () => {
+      resize.disconnect();
+      removeEventListener(themeChanged, draw);
+    };
+  }, [page, kind]);
   return <canvas ref={canvas} class="gauge-plot" role="img" aria-label={label} />;
 }
 
 const slots = 120;
+/** As .gauge-plot in node.css. */
+const plotHeight = 24;

@@ -16,6 +16,9 @@ export function colourOf(property: string): string {
 }
 
 interface SparkOptions {
+  /** In CSS pixels. Reading it from the element would force a layout after every cell that was written. */
+  readonly width: number;
+  readonly height: number;
   readonly colour: string;
   /** The top of the plot is the highest value, but at least this. */
   readonly atLeast: number;
@@ -25,7 +28,7 @@ interface SparkOptions {
 }
 
 export function drawSpark(canvas: HTMLCanvasElement, values: Float64Array, options: SparkOptions): void {
-  const { clientHeight: height, clientWidth: width } = canvas;
+  const { height, width } = options;
   if (width === 0 || height === 0) return;
   const scale = window.devicePixelRatio;
   const [pixelWidth, pixelHeight] = [Math.round(width * scale), Math.round(height * scale)];

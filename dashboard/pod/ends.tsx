@@ -45,7 +45,7 @@ function End({ end, isNewest }: { readonly end: EndView; readonly isNewest: bool
       {lastLines !== undefined && lastLines.length > 0 && (
         <details open={isNewest}>
           <summary>Last {lastLines.length === 1 ? 'line' : `${lastLines.length} lines`} of its log</summary>
-          <pre class="output" tabIndex={0} aria-label="Last lines of the log">
+          <pre class="output" role="group" tabIndex={0} aria-label="Last lines of the log">
             {visibleLines(lastLines.join('\n'))}
           </pre>
         </details>

@@ -22,7 +22,7 @@ export function Events({ events }: { readonly events: readonly EventView[] }) {
               {event.type === 'Warning' && <span class="visually-hidden">Warning</span>}
               {event.about !== '' && <span class="muted">{visible(event.about)}</span>}
               <span class="muted end-when">
-                {event.count > 1 && <span title="How often it happened">×{event.count} </span>}
+                {event.count > 1 && <span title="How often it happened">×{event.count}, </span>}
                 <Ago atMs={event.lastMs} /> ago
               </span>
             </p>

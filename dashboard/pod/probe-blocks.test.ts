@@ -25,6 +25,10 @@ describe('a strip of probe results', () => {
     expect(blocksOf(strip(run('success', 100), run('failure', 1))).map(({ grow }) => grow)).toEqual([10, 1]);
   });
 
+  test('makes a short strip of few results', () => {
+    expect(blocksOf(strip(run('failure', 2))).map(({ widestPx }) => widestPx)).toEqual([24]);
+  });
+
   test('shows the output of the newest failure', () => {
     const runs = [
       run('failure', 1, { output: 'old' }),

@@ -6,10 +6,17 @@ interface ProbeBlock {
   readonly run: ProbeRun;
   /** Share of the strip; a long run does not squeeze short ones to nothing. */
   readonly grow: number;
+  readonly widestPx: number;
 }
 
+/** The most that a single result takes, so that few results make a short strip. */
+const widestResultPx = 12;
+
 export function blocksOf({ runs }: ProbeStrip): readonly ProbeBlock[] {
-  return runs.map((run) => ({ run, grow: Math.sqrt(Math.max(1, run.count)) }));
+  return runs.map((run) => {
+    const count = Math.max(1, run.count);
+    return { run, grow: Math.sqrt(count), widestPx: count * widestResultPx };
+  });
 }
 
 export function summaryOf({ periodSeconds, runs }: ProbeStrip): string {

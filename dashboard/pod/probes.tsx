@@ -39,11 +39,11 @@ function Strip({ strip }: { readonly strip: ProbeStrip }) {
         <span class="muted">{summaryOf(strip)}</span>
       </div>
       <ol class="probe-runs">
-        {blocksOf(strip).map(({ grow, run }) => (
+        {blocksOf(strip).map(({ grow, run, widestPx }) => (
           <li
             key={run.firstMs}
             class={`probe-run probe-${run.result}`}
-            style={{ flexGrow: grow }}
+            style={{ flexGrow: grow, maxWidth: `${widestPx}px` }}
             title={textOf(run, nowMs)}
           >
             <span class="visually-hidden">{textOf(run, nowMs)}</span>
@@ -53,7 +53,7 @@ function Strip({ strip }: { readonly strip: ProbeStrip }) {
       {failure?.output !== undefined && (
         <div class="probe-failure">
           <span class="muted">Last failure, {timeOfDay(failure.lastMs, nowMs)}</span>
-          <pre class="output" tabIndex={0} aria-label="Output of the last failure">
+          <pre class="output" role="group" tabIndex={0} aria-label="Output of the last failure">
             {visibleLines(failure.output)}
           </pre>
         </div>

@@ -50,7 +50,7 @@ export function Spec({ pod }: { readonly pod: unknown }) {
   );
   return (
     <Region name="Spec" tools={tools} className="pod-spec">
-      <pre class="yaml" tabIndex={0} aria-label="The pod as YAML">
+      <pre class="yaml" role="group" tabIndex={0} aria-label="The pod as YAML">
         {lines.slice(0, shownLines).map((line, at) => (
           <Line key={at} line={line} wanted={wanted} isContext={found !== undefined} />
         ))}

@@ -91,6 +91,13 @@ function Waterfall({ axis, lanes }: { readonly axis: Axis; readonly lanes: reado
       </thead>
       {grouped(lanes).map((group) => (
         <tbody key={group[0]?.stage.container ?? ''}>
+          {group[0]?.stage.container !== undefined && (
+            <tr>
+              <th colSpan={3} scope="rowgroup" class="w-container">
+                <Name text={group[0].stage.container} longest={60} />
+              </th>
+            </tr>
+          )}
           {group.map((lane, at) => (
             <LaneRow key={`${lane.stage.stage}/${at}`} lane={lane} axis={axis} />
           ))}
@@ -117,16 +124,11 @@ function tickText(ms: number, spanMs: number): string {
 }
 
 function LaneRow({ axis, lane }: { readonly lane: Lane; readonly axis: Axis }) {
-  const { afterMs, inProgress, isFirst, left, spender, stage, tookMs, width, words } = lane;
+  const { afterMs, inProgress, left, spender, stage, tookMs, width, words } = lane;
   const state = stage.error !== undefined ? ' w-failed' : inProgress ? ' w-running' : '';
   return (
     <tr>
       <th scope="row" class="w-stage">
-        {stage.container !== undefined && (
-          <span class={isFirst ? 'w-container' : 'visually-hidden'}>
-            <Name text={stage.container} longest={20} />{' '}
-          </span>
-        )}
         <span class={stage.container === undefined ? '' : 'w-inner'}>{words}</span>
       </th>
       <td class="w-track">

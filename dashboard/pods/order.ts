@@ -29,9 +29,6 @@ export function formatOrder({ by, descending }: Order): string {
 
 const urgency: Readonly<Record<PodRow['tone'], number>> = { bad: 0, busy: 1, good: 2, done: 3 };
 
-/** Averages of some seconds, so that rows do not jump at every sample. */
-const steadySamples = 10;
-
 export function sortRows(
   rows: readonly PodRow[],
   { by, descending }: Order,
@@ -51,8 +48,8 @@ export function sortRows(
         return -(row.createdMs ?? 0);
       case 'cpu':
       case 'memory': {
-        const mean = history.mean(row.uid, by, steadySamples);
-        return Number.isNaN(mean) ? -1 : mean;
+        const now = history.now(row.uid, by);
+        return Number.isNaN(now) ? -1 : now;
       }
     }
   };

@@ -1,7 +1,7 @@
 // The table of pods. Rows are drawn again only when their own data or a shown age changed; usage is drawn by UsageCell.
 // Roles are explicit, since the style for phones changes the display of the elements.
 import type { PodRow } from '../../src/api/ports/node-page.ts';
-import { useNow } from '../data/use-page.ts';
+import { useNow, usePage } from '../data/use-page.ts';
 import { Icon } from '../parts/icon.tsx';
 import { type Explained, explanations } from '../text/explanations.ts';
 import { age } from '../text/format.ts';
@@ -36,7 +36,8 @@ interface PodTableProps {
 }
 
 export function PodTable({ onOrder, order, rows }: PodTableProps) {
-  const nowMs = useNow();
+  const { page } = usePage();
+  const nowMs = useNow(hasSeconds(rows, page.nowMs()) ? 1_000 : 10_000);
   return (
     <table class="pods" role="table" aria-label="Pods">
       <thead role="rowgroup">
@@ -58,6 +59,12 @@ export function PodTable({ onOrder, order, rows }: PodTableProps) {
       </tbody>
     </table>
   );
+}
+
+/** True if an age shows seconds. */
+function hasSeconds(rows: readonly PodRow[], nowMs: number): boolean {
+  const sinceMs = nowMs - 10 * 60 * 1_000;
+  return rows.some(({ createdMs = 0, lastRestartMs = 0 }) => Math.max(createdMs, lastRestartMs) > sinceMs);
 }
 
 interface HeadCellProps {

@@ -26,7 +26,7 @@ const sortNames: Readonly<Record<(typeof sortKeys)[number], string>> = {
 };
 
 /** Rows that are ordered by usage change places this often. */
-const steadyMs = 5_000;
+const steadyMs = 3_000;
 
 export function PodsView({ query }: { readonly query: URLSearchParams }) {
   const { navigate, page } = usePage();

@@ -10,6 +10,8 @@ import { themeChanged } from '../shell/theme.ts';
 import { bytes, cpuMillis } from '../text/format.ts';
 
 const slots = 60;
+/** As .spark in pods.css. */
+const size = { width: 48, height: 20 };
 /** The plot of an idle pod is a flat line, not noise at full height. */
 const atLeast: Readonly<Record<UsageKind, number>> = { cpu: 20, memory: 4 * 1024 * 1024 };
 
@@ -30,6 +32,7 @@ export function UsageCell({ kind, uid }: { readonly uid: PodUid; readonly kind: 
         colour: `--plot-${kind}`,
         atLeast: atLeast[kind],
         slots,
+        ...size,
         isFilled: kind === 'cpu',
       });
     };
@@ -50,8 +53,10 @@ export function UsageCell({ kind, uid }: { readonly uid: PodUid; readonly kind: 
   }, [page, uid, kind]);
   return (
     <td role="cell" ref={cell} class={`c-${kind} usage`}>
-      <span ref={figure} class="usage-figure" />
-      <canvas ref={canvas} class="spark" aria-hidden="true" />
+      <div class="usage-box">
+        <span ref={figure} class="usage-figure" />
+        <canvas ref={canvas} class="spark" aria-hidden="true" />
+      </div>
     </td>
   );
 }

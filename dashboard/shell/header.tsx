@@ -62,9 +62,6 @@ export function Header({ onCopy, onHelp, onToken }: HeaderProps) {
 function Views() {
   const { route } = usePage();
   const pods = useSelect((state) => state.pods?.size);
-  const problems = useSelect(
-    (state) => state.health?.checks.filter(({ problem }) => problem !== undefined).length ?? 0,
-  );
   const isPods = route.view === 'pods' || route.view === 'pod';
   return (
     <nav class="views" aria-label="Views">
@@ -75,7 +72,7 @@ function Views() {
         Eviction
       </a>
       <a href={viewHref('health')} {...current(route.view === 'health')}>
-        Kubelet {problems > 0 && <span class="count count-bad">{problems}</span>}
+        Kubelet
       </a>
     </nav>
   );

@@ -31,15 +31,26 @@ export function HelpDialog({ onClose }: { readonly onClose: () => void }) {
           <dd>Open the row</dd>
         </div>
       </dl>
-      <h3>What the numbers mean</h3>
+      {(['Node', 'Pods', 'Kubelet'] as const).map((subject) => (
+        <Terms key={subject} subject={subject} />
+      ))}
+    </Dialog>
+  );
+}
+
+function Terms({ subject }: { readonly subject: 'Node' | 'Pods' | 'Kubelet' }) {
+  const terms = Object.entries(explanations).filter(([, { about }]) => about === subject);
+  return (
+    <>
+      <h3>What the numbers mean: {subject}</h3>
       <dl class="help-terms">
-        {Object.entries(explanations).map(([key, { text, title }]) => (
+        {terms.map(([key, { text, title }]) => (
           <div key={key}>
             <dt>{title}</dt>
             <dd>{text}</dd>
           </div>
         ))}
       </dl>
-    </Dialog>
+    </>
   );
 }

@@ -32,7 +32,8 @@ export function describeWithPage(name: string, body: () => void): void {
 }
 
 export async function startPageNode(nodeName = pageNodeName): Promise<PageNode> {
-  const [rig, browser, port] = await Promise.all([startRig(), PageBrowser.start(), freePort()]);
+  const [rig, browser] = await Promise.all([startRig(), PageBrowser.start()]);
+  const port = await freePort(rig.workspace);
   const authority = new TestAuthority();
   const client = authority.issue({
     commonName: 'viewer',

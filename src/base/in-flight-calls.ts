@@ -61,7 +61,7 @@ export class InFlightCalls {
     const listed: ListedCall[] = [];
     for (const { method, startMs, timeoutMs, to } of this.#calls) {
       if (listed.length === maxListed) break;
-      const sinceMs = startMs + offsetMs;
+      const sinceMs = Math.round(startMs + offsetMs);
       const deadline = Number.isFinite(timeoutMs) ? { deadlineMs: sinceMs + timeoutMs } : {};
       listed.push({ to, method: method.slice(0, maxMethodLength), sinceMs, ...deadline });
     }

@@ -57,7 +57,7 @@ export class ProbeRuns implements Store {
     const strip = this.#strip(probe);
     strip.periodSeconds = periodSeconds;
     const nowMs = this.#clock.now();
-    const tookMs = seconds * 1_000;
+    const tookMs = Math.round(seconds * 1_000);
     const run = strip.runs.at(-1);
     if (run?.result === result) {
       run.count++;

@@ -247,7 +247,7 @@ describe('an init container', () => {
     b.sees(anObservedContainer({ name: 'i' }));
     await b.clock.advance(1_000);
     expect(b.lines().at(-1)).toBe('run i 130 …');
-    b.sees(exited(0, { name: 'i', finishedAtMs: b.beganMs + 900 }));
+    b.sees(exited(0, { name: 'i', finishedAtMs: b.beganMs + 899.7 }));
     expect(b.lines().at(-1)).toBe('run i 130 900');
   });
 
@@ -430,6 +430,17 @@ describe('a pod that ran before this process', () => {
     await b.runs('c');
     expect(b.of()).toHaveLength(1);
     expect(b.of()[0]?.stages.map(({ stage }) => stage)).toEqual(['sandbox', 'create', 'start']);
+  });
+
+  test('whose start was interrupted shows the restart of a container that had run before as one', async () => {
+    b.desired.put({ pod: aPod({ containers: [aContainer(), aContainer({ name: 'd' })] }) });
+    await b.runs('d');
+    await b.runs('c', 2);
+    expect(b.of().map(({ from, restartOf }) => `${from} ${restartOf ?? ''}`)).toEqual([
+      'recorded c',
+      'status ',
+    ]);
+    expect(b.lines(1).map((line) => line.split(' -')[0])).toContain('start c');
   });
 
   test('with a new sandbox is started as a whole', async () => {

@@ -18,7 +18,8 @@ import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Component, on } from '../base/component.ts';
 import type { Store } from '../base/store.ts';
-import { exitFailure, readySince, rebuildStarts, runsToCompletion } from './rebuild-starts.ts';
+import { observedEnd } from './observed-end.ts';
+import { readySince, rebuildStarts, runsToCompletion } from './rebuild-starts.ts';
 import { endStage, type RecordedStage, RecordedStart } from './recorded-start.ts';
 
 interface Readable<T> {
@@ -193,9 +194,11 @@ export class PodStarts implements Component, Store, StartStages {
     // An ephemeral container is added to a pod that runs.
     if (known !== undefined || pod === undefined || containerType(pod, name) === 'ephemeral_container')
       return undefined;
-    if (state.current !== undefined) return state.current;
+    const { current } = state;
+    if (current !== undefined && !current.isResumed) return current;
     const seen = this.#deps.observed.get(uid);
     if ((latestContainer(seen, name)?.startedAtMs ?? 0) > 0) return undefined;
+    if (current !== undefined) return current;
     // An earlier process of the kubelet was stopped during the start, which this one completes.
     const begun = this.#rebuild(uid, state.seenAtMs, 1)[0];
     state.hasSandbox = true;
@@ -231,25 +234,19 @@ export class PodStarts implements Component, Store, StartStages {
     if (state === undefined) return;
     for (const container of state.containers.values()) {
       if (container.observing === undefined || container.id === undefined) continue;
-      if (!this.#endObserved(uid, container.id, container.observing)) continue;
+      const end = this.#observedEnd(uid, container.id, container.observing);
+      if (end === undefined) continue;
+      endStage(container.observing, end.atMs, end.failure);
       container.observing = undefined;
       this.changed.push(uid);
     }
   }
 
-  #endObserved(uid: PodUid, id: ContainerId, stage: RecordedStage): boolean {
+  #observedEnd(uid: PodUid, id: ContainerId, { stage }: RecordedStage): ReturnType<typeof observedEnd> {
     const { clock, observed, probes } = this.#deps;
     const seen = observed.get(uid)?.containers.find((each) => each.id === id);
-    if (stage.stage === 'run') {
-      if (seen?.state !== 'exited') return false;
-      endStage(stage, seen.finishedAtMs, exitFailure(seen.exitCode, seen.reason));
-      return true;
-    }
-    const succeeded = probes.get(id, 'startup') === 'success' || probes.get(id, 'readiness') === 'success';
-    if (succeeded) endStage(stage, clock.now());
-    else if (seen?.state === 'exited') endStage(stage, seen.finishedAtMs, 'the container exited before');
-    else return false;
-    return true;
+    const hasSucceeded = probes.get(id, 'startup') === 'success' || probes.get(id, 'readiness') === 'success';
+    return observedEnd(stage, seen, { hasSucceeded, nowMs: clock.now() });
   }
 
   #checkReady(uid: PodUid): void {

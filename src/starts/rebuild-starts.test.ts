@@ -21,7 +21,7 @@ const rebuild = (
   { status, most = 5 }: { readonly status?: PodStatus; readonly most?: number } = {},
 ): readonly PodStart[] => rebuildStarts({ pod, seen, status, seenAtMs: 1_000_000 }, most);
 
-const i = exited(0, { name: 'i', createdAtMs: 1_100, startedAtMs: 1_200, finishedAtMs: 1_900 });
+const i = exited(0, { name: 'i', createdAtMs: 1_100.4, startedAtMs: 1_199.9, finishedAtMs: 1_900 });
 
 test.each<[string, ObservedPod | undefined, readonly PodStart[]]>([
   ['a pod that the runtime does not have has no start', undefined, []],

@@ -44,7 +44,17 @@ export function rebuildStarts({ pod, seen, seenAtMs, status }: PodBefore, most: 
     from: 'status',
     stages: [...stages, ...ready],
   };
-  return [...restarts, start];
+  return [...restarts, start].map(inWholeMs);
+}
+
+/** Runtimes report nanoseconds. */
+function inWholeMs(start: PodStart): PodStart {
+  const stages = start.stages.map((stage) => ({
+    ...stage,
+    beginMs: Math.round(stage.beginMs),
+    ...(stage.endMs !== undefined && { endMs: Math.round(stage.endMs) }),
+  }));
+  return { ...start, beginMs: Math.round(start.beginMs), stages };
 }
 
 function restartOf(pod: Pod, container: ObservedContainer): PodStart {

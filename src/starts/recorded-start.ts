@@ -28,6 +28,11 @@ export class RecordedStart {
     this.#stages = stages.slice(0, maxPodStages);
   }
 
+  /** An earlier process of the kubelet began it. */
+  get isResumed(): boolean {
+    return this.#from === 'status';
+  }
+
   get isReady(): boolean {
     return this.#readyMs !== undefined;
   }
@@ -88,6 +93,7 @@ function isSame(a: StartStage, b: StartStage): boolean {
 
 /** A clock that was set back must not make a stage end before it began. */
 export function endStage(stage: RecordedStage, atMs: number, failure?: unknown): void {
-  stage.endMs = Math.max(stage.beginMs, atMs);
+  // Runtimes report nanoseconds.
+  stage.endMs = Math.max(stage.beginMs, Math.round(atMs));
   if (failure !== undefined) stage.error = shortText(describeError(failure), maxTextBytes);
 }

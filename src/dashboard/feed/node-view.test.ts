@@ -24,7 +24,9 @@ const marks = [
   mark('memory.available', 'soft'),
   mark('nodefs.available'),
   mark('nodefs.inodesFree'),
-  mark('imagefs.available'),
+  { ...mark('imagefs.available'), available: 8 },
+  mark('containerfs.available'),
+  mark('containerfs.inodesFree'),
   mark('pid.available'),
 ];
 const base: Input = {
@@ -60,7 +62,7 @@ test.each<[string, Partial<Input>, { ok: boolean; why: string }]>([
     { ok: true, why: 'kubelet is ready' },
   ],
   ['not ready in the cluster', { node: ready('False', 'no network') }, { ok: false, why: 'no network' }],
-  ['unknown in the cluster', { node: ready('Unknown', 'not heard of') }, { ok: false, why: 'not heard of' }],
+  ['unknown in the cluster', { node: ready('Unknown', 'no lease') }, { ok: false, why: 'no lease' }],
   [
     'reported ready, but a check fails',
     { node: ready('True', 'fine'), checks: [failed('runtime', 'down')] },
@@ -110,7 +112,7 @@ test('separate file systems have their own thresholds', () => {
   const { disks } = view({ signals: { nodeFs: room('1'), imageFs: room('2'), containerFs: room('2') } });
   expect(disks.map(({ name, thresholds }) => [name, thresholds.length])).toEqual([
     ['nodefs', 2],
-    ['imagefs', 1],
+    ['imagefs', 3],
   ]);
 });
 

@@ -97,9 +97,17 @@ function disks(signals: Partial<NodeSignals>, marks: readonly ThresholdMark[]): 
     const { availableBytes, capacityBytes, inodes, inodesFree } = room;
     // All signals of this device: imagefs.available applies to the file system of nodefs if both are one.
     const names = rooms.flatMap(([each, other]) => (other?.device === room.device ? [`${each}.`] : []));
-    const thresholds = marks.filter(({ signal }) => names.some((prefix) => signal.startsWith(prefix)));
+    const thresholds = distinct(marks.filter(({ signal }) => names.some((name) => signal.startsWith(name))));
     return [{ name, capacityBytes, availableBytes, inodes, inodesFree, thresholds }];
   });
+}
+
+/** Of the same thresholds of several signals, the first: containerfs takes those of nodefs or imagefs. */
+function distinct(marks: readonly ThresholdMark[]): readonly ThresholdMark[] {
+  const place = ({ available, kind, signal }: ThresholdMark): string =>
+    `${kind} ${available} ${signal.slice(signal.indexOf('.'))}`;
+  const first = new Map(marks.toReversed().map((mark) => [place(mark), mark]));
+  return marks.filter((mark) => first.get(place(mark)) === mark);
 }
 
 function runtimeView({ failure, hasAnswered, name, version }: NodeInput['runtime']): NodeView['runtime'] {

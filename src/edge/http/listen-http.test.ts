@@ -250,6 +250,26 @@ describe('streams', () => {
     expect(produced).toBe(after);
   });
 
+  test('time out earlier if their handler wants it', async () => {
+    const returned = deferred();
+    async function* endless(): AsyncIterable<Uint8Array> {
+      try {
+        for (;;) yield new Uint8Array(1024 * 1024);
+      } finally {
+        returned.resolve();
+      }
+    }
+    const listener = await listen({
+      handler: () => ({ status: 200, headers: {}, body: endless(), stalledMs: 100 }),
+    });
+    const { socket, end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    socket.pause();
+    await returned.promise;
+    socket.resume();
+    await end;
+    expect(errors).toEqual([]);
+  });
+
   test('wait longer than other responses for a client that pauses', async () => {
     let produced = 0;
     async function* endless(): AsyncIterable<Uint8Array> {
