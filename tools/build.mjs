@@ -51,7 +51,12 @@ const options = {
 };
 // The page of the node, for browsers. The terminal is a chunk of its own, which loads on demand.
 const pageOptions = {
-  entryPoints: { app: join(root, 'dashboard', 'main.tsx') },
+  entryPoints: {
+    app: join(root, 'dashboard', 'main.tsx'),
+    // By these names the page loads them.
+    'search-worker': join(root, 'dashboard', 'logs', 'search-worker.ts'),
+    terminal: join(root, 'dashboard', 'terminal', 'terminal.css'),
+  },
   outdir: join(outdir, 'ui'),
   chunkNames: '[name]-[hash]',
   bundle: true,
