@@ -83,14 +83,14 @@ export function SearchBox(props: SearchBoxProps) {
           onStep(event.shiftKey ? -1 : 1);
         }}
       />
-      <button type="button" disabled={pattern === ''} aria-label="Previous match" onClick={() => onStep(-1)}>
+      <button type="button" class="button" disabled={pattern === ''} aria-label="Previous match" onClick={() => onStep(-1)}>
         ↑
       </button>
-      <button type="button" disabled={pattern === ''} aria-label="Next match" onClick={() => onStep(1)}>
+      <button type="button" class="button" disabled={pattern === ''} aria-label="Next match" onClick={() => onStep(1)}>
         ↓
       </button>
       <Toggle label="Only matches" isOn={filters} onToggle={onFilters} />
-      <button type="button" disabled={pattern === '' || problem !== ''} onClick={onWhole}>
+      <button type="button" class="button" disabled={pattern === '' || problem !== ''} onClick={onWhole}>
         Search the whole log
       </button>
       <span role="status" class={problem === '' ? 'log-count' : 'log-problem'}>

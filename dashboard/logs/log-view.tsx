@@ -97,6 +97,7 @@ export function LogView({ containers, name, namespace, onQuery, query }: LogView
         />
         <button
           type="button"
+          class="button"
           title="The whole log of each chosen container"
           onClick={() =>
             choice.containers.forEach((each) =>

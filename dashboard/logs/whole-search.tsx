@@ -34,6 +34,7 @@ export function WholeSearch({ choice, onClose, pattern }: WholeSearchProps) {
         {shown?.isRunning === true && (
           <button
             type="button"
+            class="button"
             onClick={() => {
               shown.stop();
               redraw(undefined);
@@ -42,7 +43,7 @@ export function WholeSearch({ choice, onClose, pattern }: WholeSearchProps) {
             Stop
           </button>
         )}
-        <button type="button" onClick={onClose}>
+        <button type="button" class="button" onClick={onClose}>
           Close
         </button>
       </header>

@@ -2,7 +2,7 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { createCspDocument } from './csp-document.ts';
+import { constructStyles } from './csp-styles.ts';
 import { ExecConnection, type ExecEnd } from './exec-connection.ts';
 import { splitCommand } from './split-command.ts';
 
@@ -35,8 +35,8 @@ export default function TerminalView({ container, name, namespace, token }: Term
 
   useEffect(() => {
     if (screen.current === null || !isStyled) return;
-    const csp = createCspDocument(document);
-    const made = createTerminal(csp.document, forReader);
+    const removeStyles = constructStyles(document);
+    const made = createTerminal(forReader);
     const fit = new FitAddon();
     made.loadAddon(fit);
     made.open(screen.current);
@@ -63,7 +63,7 @@ export default function TerminalView({ container, name, namespace, token }: Term
       observer.disconnect();
       connection.close();
       made.dispose();
-      csp.dispose();
+      removeStyles();
     };
   }, [namespace, name, container, token, session, isStyled]);
   useEffect(() => {
@@ -93,7 +93,7 @@ export default function TerminalView({ container, name, namespace, token }: Term
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          <button type="submit">Run</button>
+          <button type="submit" class="button">Run</button>
         </form>
         <label>
           <input
@@ -107,7 +107,7 @@ export default function TerminalView({ container, name, namespace, token }: Term
           Screen reader
         </label>
         {state.is === 'ended' && (
-          <button type="button" onClick={() => setSession({ command: session.command })}>
+          <button type="button" class="button" onClick={() => setSession({ command: session.command })}>
             Reconnect
           </button>
         )}
@@ -117,9 +117,8 @@ export default function TerminalView({ container, name, namespace, token }: Term
   );
 }
 
-function createTerminal(document: Document, screenReaderMode: boolean): Terminal {
+function createTerminal(screenReaderMode: boolean): Terminal {
   const terminal = new Terminal({
-    documentOverride: document,
     screenReaderMode,
     scrollback: 5_000,
     fontSize: 13,
