@@ -12,8 +12,8 @@ import { silentLogger } from '../../base/log/log.ts';
 import { Metrics } from '../../base/metrics.ts';
 import { Feed } from './feed.ts';
 import { FeedMetrics } from './feed-metrics.ts';
+import { noRecords } from './fixtures/no-records.ts';
 import { HealthViews } from './health-views.ts';
-import { noRecords } from './no-records.ts';
 import { NodeViews } from './node-views.ts';
 
 const noSignals = {

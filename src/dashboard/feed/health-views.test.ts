@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { noRecords } from './fixtures/no-records.ts';
 import { HealthViews } from './health-views.ts';
-import { noRecords } from './no-records.ts';
 
 function views() {
   const clock = new FakeClock();
