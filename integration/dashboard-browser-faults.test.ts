@@ -153,6 +153,8 @@ describeWithPage("faults under the node's page", () => {
   test('a kubelet that is killed and started again: the page reconnects, and no line is lost or doubled', async () => {
     const viewer = await node.browser.viewer(node.ui, {
       expects: [/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/],
+      // So that all lines are in view.
+      viewport: { width: 1280, height: 4000 },
     });
     const { page } = viewer;
     await viewer.open(podFragment('steady', 'logs?c=counter'));

@@ -11,6 +11,7 @@ import {
   expectUnbroken,
   inspect,
   log,
+  logLines,
   podFragment,
   podNameOf,
   region,
@@ -49,7 +50,7 @@ describeWithPage("logs and the terminal of the node's page", () => {
       .first()
       .waitFor();
     await viewer.page.getByRole('checkbox', { name: 'Follow' }).waitFor();
-    await inspect(viewer, 'logs');
+    await inspect(viewer, 'logs', false);
   });
 
   test('one container by its deep link, and lines by a regular expression', async () => {
@@ -58,7 +59,7 @@ describeWithPage("logs and the terminal of the node's page", () => {
       .getByText(/tick \d+/)
       .first()
       .waitFor();
-    expect(await log(viewer).innerText()).not.toContain('count');
+    expect(await logLines(viewer).innerText()).not.toContain('count');
     await viewer.goTo(podFragment('steady', 'logs'));
     const search = viewer.page.getByRole('searchbox', { name: 'Search logs' });
     await search.fill('count \\d*[05]$');
@@ -107,12 +108,12 @@ describeWithPage("logs and the terminal of the node's page", () => {
       `#token=${node.token()}&to=${podFragment('steady', 'shell').slice(1)}?c=counter`,
     );
     const terminal = region(viewer, 'Terminal');
-    await terminal.waitFor();
-    await terminal.getByRole('textbox').first().focus();
+    await terminal.getByText('Connected').waitFor();
+    await terminal.getByRole('textbox', { name: 'Terminal input' }).focus();
     await viewer.page.keyboard.type('echo $((6*7))\n');
     await terminal.getByText(/^42/).first().waitFor();
     await inspect(viewer, 'terminal');
-    await terminal.getByRole('textbox').first().focus();
+    await terminal.getByRole('textbox', { name: 'Terminal input' }).focus();
     await viewer.page.keyboard.type('exit 7\n');
     await terminal.getByText(/\b7\b/).first().waitFor();
     await viewer.screenshot('terminal-ended');

@@ -20,6 +20,8 @@ export const podRow = (viewer: Viewer, name: string): Locator =>
     .getByRole('row')
     .filter({ has: viewer.page.getByRole('link', { name: podNameOf(name), exact: true }) });
 export const log = (viewer: Viewer): Locator => viewer.page.getByRole('log', { name: 'Logs' });
+/** The drawn lines of the log: those in view, and some above and below. */
+export const logLines = (viewer: Viewer): Locator => log(viewer).getByRole('group', { name: 'Lines' });
 export const connection = (viewer: Viewer): Locator => viewer.page.getByRole('banner').getByRole('status');
 
 interface Explanation {
@@ -59,7 +61,9 @@ export async function textOf(locator: Locator): Promise<string> {
 
 /** The numbers of the lines `count N` in the log view, in the order shown. */
 export async function countsShown(viewer: Viewer): Promise<readonly number[]> {
-  return [...(await log(viewer).innerText()).matchAll(/\bcount (\d+)$/gm)].map((match) => Number(match[1]));
+  return [...(await logLines(viewer).innerText()).matchAll(/\bcount (\d+)$/gm)].map((match) =>
+    Number(match[1]),
+  );
 }
 
 /** Every number once, in order. */
@@ -69,12 +73,12 @@ export function expectUnbroken(counts: readonly number[]): void {
 }
 
 /** Takes pictures in light, dark and on a phone, and checks the accessibility of all three. */
-export async function inspect(viewer: Viewer, name: string): Promise<void> {
+export async function inspect(viewer: Viewer, name: string, fullPage = true): Promise<void> {
   const { page } = viewer;
   const size = page.viewportSize() ?? { width: 1280, height: 900 };
   const findings: string[] = [];
   const look = async (variant: string): Promise<void> => {
-    await viewer.screenshot(`${name}-${variant}`);
+    await viewer.screenshot(`${name}-${variant}`, fullPage);
     for (const finding of await viewer.accessibilityFindings()) findings.push(`${variant}: ${finding}`);
   };
   await page.emulateMedia({ colorScheme: 'light' });
