@@ -20,7 +20,7 @@ interface Shape {
   readonly deleted?: boolean;
 }
 
-function statuses(states: Shape['main'], prefix: string): readonly ContainerStatus[] {
+function statuses(states: Shape['main'], prefix: string): ContainerStatus[] {
   return (states ?? []).map((each, at) => {
     const [state, more] = Array.isArray(each) ? each : [each, {}];
     const ready = state.running !== undefined;

@@ -1,0 +1,4 @@
+import type { CommandCall, CommandResult } from './command-call.ts';
+export async function explain(_: CommandCall): Promise<CommandResult> {
+  return { exitCode: 1 };
+}
