@@ -3,8 +3,8 @@
 import type { Container, ContainerState, ContainerStatus, Pod } from '../api/k8s/types.ts';
 import { podSummary } from '../api/pod/pod-status-word.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
+import type { PodRow } from '../api/ports/node-page.ts';
 import { parseTime } from './amounts.ts';
-import type { Tone } from './style.ts';
 
 /** Of GET /explain. */
 export interface ExplainedPod {
@@ -24,6 +24,8 @@ interface ExplainedEvent {
   readonly count: number;
   readonly lastTimestamp: string;
 }
+
+type Tone = PodRow['tone'];
 
 export interface PodLine {
   /** namespace/name. */

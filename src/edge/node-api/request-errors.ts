@@ -22,8 +22,9 @@ export function connectionError(err: unknown, { isSocket, shown }: NodeAddress):
   if (err instanceof KubeletError) return err;
   const code = err instanceof Error && 'code' in err ? String(err.code) : '';
   const message = err instanceof Error ? err.message : String(err);
+  // Without the cause, which the text has as far as it helps.
   const make = (kind: ErrorKind, reason: string, text: string): KubeletError =>
-    new KubeletError(kind, reason, text, { cause: err });
+    new KubeletError(kind, reason, text);
   if (isSocket && (code === 'ENOENT' || code === 'ENOTDIR'))
     return make(
       'unavailable',
@@ -52,6 +53,8 @@ export function connectionError(err: unknown, { isSocket, shown }: NodeAddress):
       'TlsFailed',
       `TLS with ${shown} failed (${code}): is it an https port, and is the client certificate valid?`,
     );
+  if (code === 'ECONNRESET' && shown.startsWith('http:'))
+    return make('unavailable', 'Disconnected', `${shown} closed the connection: is it an https port?`);
   return make('unavailable', 'RequestFailed', `the request to ${shown} failed: ${message}`);
 }
 

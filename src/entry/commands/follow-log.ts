@@ -7,14 +7,20 @@ import { describeError, KubeletError } from '../../base/errors.ts';
 import { ResumableLog } from '../../terminal/resumable-log.ts';
 import { safeText } from '../../terminal/safe-text.ts';
 import type { CommandCall } from './command-call.ts';
-import { pathOf } from './logs.ts';
+
+export interface LogRequest {
+  readonly container: string;
+  /** Without `follow` and `timestamps`. */
+  readonly query: URLSearchParams;
+  readonly path: string;
+}
 
 interface FollowOptions {
   readonly api: {
     stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
     get(path: string, signal: AbortSignal): Promise<string>;
   };
-  readonly request: Parameters<typeof pathOf>[0];
+  readonly request: LogRequest;
   readonly pod: { readonly namespace: string; readonly name: string };
   readonly timestamps: boolean;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
@@ -28,9 +34,21 @@ const longestPauseMs = 2_000;
 const outageMs = 10 * 60_000;
 /** How long a kubelet that has just started may reject the request. */
 const rejectionMs = 30_000;
+/** How long the status may lag behind the end of a container. */
+const statusLagMs = 3_000;
 
 /** How a connection ended. */
 type End = 'done' | { readonly err: unknown };
+
+export function pathOf(
+  { path, query }: LogRequest,
+  more: Readonly<Record<string, boolean | string>>,
+): string {
+  const all = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(more)) if (value !== false) all.set(name, String(value));
+  const text = all.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
 
 export async function followLog(options: FollowOptions): Promise<void> {
   const { call, clock } = options;
@@ -109,12 +127,18 @@ function isBroken(err: unknown): boolean {
 
 /** A stream also ends when the kubelet stops: then its container runs on. */
 async function hasEnded(options: FollowOptions, first: string | undefined): Promise<boolean> {
-  try {
-    const now = await containerId(options);
-    return now === undefined || (first !== undefined && now !== first);
-  } catch (err) {
-    options.call.signal.throwIfAborted();
-    return !isBroken(err);
+  const { call, clock } = options;
+  const untilMs = clock.monotonic() + statusLagMs;
+  for (;;) {
+    try {
+      const now = await containerId(options);
+      if (now === undefined || (first !== undefined && now !== first)) return true;
+    } catch (err) {
+      call.signal.throwIfAborted();
+      return !isBroken(err);
+    }
+    if (clock.monotonic() >= untilMs) return false;
+    await clock.sleep(firstPauseMs, call.signal);
   }
 }
 

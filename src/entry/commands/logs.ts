@@ -11,18 +11,11 @@ import { LogLines } from '../../terminal/log-lines.ts';
 import { safeText } from '../../terminal/safe-text.ts';
 import { TerminalLog } from '../../terminal/terminal-log.ts';
 import { type CommandCall, type CommandOutput, type CommandResult, UsageError } from './command-call.ts';
-import { followLog } from './follow-log.ts';
+import { followLog, type LogRequest, pathOf } from './follow-log.ts';
 import { numberOption, openNodeApi, readPods, textOption } from './node-client.ts';
 
 const mostLines = 1_000_000_000;
 const defaultContainer = 'kubectl.kubernetes.io/default-container';
-
-interface LogRequest {
-  readonly container: string;
-  /** Without `follow` and `timestamps`. */
-  readonly query: URLSearchParams;
-  readonly path: string;
-}
 
 export async function logs(call: CommandCall): Promise<CommandResult> {
   const { output, parsed, signal } = call;
@@ -71,16 +64,6 @@ export async function logs(call: CommandCall): Promise<CommandResult> {
   if (isFollow) await Promise.all(requests.map(print));
   else for (const request of requests) await print(request);
   return { exitCode: 0 };
-}
-
-export function pathOf(
-  { path, query }: LogRequest,
-  more: Readonly<Record<string, boolean | string>>,
-): string {
-  const all = new URLSearchParams(query);
-  for (const [name, value] of Object.entries(more)) if (value !== false) all.set(name, String(value));
-  const text = all.toString();
-  return text === '' ? path : `${path}?${text}`;
 }
 
 function logQuery(options: ParsedCommand['options']): URLSearchParams {

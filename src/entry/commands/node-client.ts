@@ -10,7 +10,8 @@ import type { ParsedCommand } from '../../config/command-line/parse-subcommand.t
 import { NodeApi, type ServerAddress } from '../../edge/node-api/node-api.ts';
 import type { ExplainedPod } from '../../terminal/pod-rows.ts';
 import { parseSafeJson } from '../../terminal/safe-text.ts';
-import { UsageError } from './command-call.ts';
+import type { Screen } from '../../terminal/style.ts';
+import { type CommandOutput, UsageError } from './command-call.ts';
 
 const defaultRootDir = '/var/lib/kubelet';
 const socketName = 'kubelet-api.sock';
@@ -132,16 +133,11 @@ function listOf<T>(json: string, field: string, safe: boolean): readonly T[] {
 export function readJson(json: string, safe: boolean): unknown {
   try {
     return safe ? parseSafeJson(json) : JSON.parse(json);
-  } catch (err) {
-    throw new KubeletError('invalid', 'NoJson', 'the server did not answer with JSON: is it a kubelet?', {
-      cause: err,
-    });
+  } catch {
+    throw new KubeletError('invalid', 'NoJson', 'the server did not answer with JSON: is it a kubelet?');
   }
 }
 
-export function inNamespace<T extends { readonly namespace: string }>(
-  pods: readonly T[],
-  namespace: string | undefined,
-): readonly T[] {
-  return namespace === undefined ? pods : pods.filter((pod) => pod.namespace === namespace);
+export function screenOf(output: CommandOutput): Screen {
+  return { columns: output.columns(), colours: output.colours };
 }

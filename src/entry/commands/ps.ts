@@ -5,7 +5,7 @@ import { type PodLine, podLines } from '../../terminal/pod-rows.ts';
 import { changesBetween, podsJson, podsTable } from '../../terminal/pods-table.ts';
 import { safeJson } from '../../terminal/safe-text.ts';
 import { type CommandCall, type CommandResult, UsageError } from './command-call.ts';
-import { openNodeApi, readPods, textOption } from './node-client.ts';
+import { openNodeApi, readPods, screenOf, textOption } from './node-client.ts';
 import { watchScreen } from './watch-screen.ts';
 
 const refreshMs = 1_000;
@@ -22,7 +22,7 @@ export async function ps({ output, parsed, signal }: CommandCall): Promise<Comma
   const tableOf = (pods: readonly PodLine[]): readonly string[] =>
     podsTable(pods, realClock.now(), {
       wide,
-      screen: { columns: output.columns(), colours: output.colours },
+      screen: screenOf(output),
     });
   const first = await list({ safe: true });
   if (!isWatch) return { stdout: `${tableOf(first).join('\n')}\n`, exitCode: 0 };
