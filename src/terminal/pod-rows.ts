@@ -133,7 +133,7 @@ function containerLines({ spec, status }: Pod): readonly ContainerLine[] {
   return [
     ...lines(spec?.initContainers ?? [], (each) => (isSidecar(each) ? 'sidecar' : 'init')),
     ...lines(spec?.containers ?? [], () => 'regular'),
-    ...lines((spec?.ephemeralContainers ?? []) as readonly Container[], () => 'ephemeral'),
+    ...lines(spec?.ephemeralContainers ?? [], () => 'ephemeral'),
   ];
 }
 

@@ -71,19 +71,24 @@ function changeLines(pods: readonly PodLine[]): ReadonlyMap<string, string> {
 /** For -o json. Times in RFC 3339, absent if unknown. */
 export function podsJson(pods: readonly PodLine[]): unknown {
   return {
-    items: pods.map(({ createdMs, lastRestartMs, pod, sinceMs, states, tone: _, ...rest }) => ({
+    items: pods.map(({ createdMs, lastRestartMs, pod, sinceMs, states, ...rest }) => ({
       namespace: pod.slice(0, pod.indexOf('/')),
       name: pod.slice(pod.indexOf('/') + 1),
-      ...rest,
+      ...withoutTone(rest),
       ...timeField('lastRestart', lastRestartMs),
       ...timeField('created', createdMs),
       ...timeField('since', sinceMs),
-      containerStates: states.map(({ sinceMs: ms, tone: __, ...each }) => ({
-        ...each,
+      containerStates: states.map(({ sinceMs: ms, ...each }) => ({
+        ...withoutTone(each),
         ...timeField('since', ms),
       })),
     })),
   };
+}
+
+function withoutTone<T extends { readonly tone: string }>(row: T): Omit<T, 'tone'> {
+  const { tone: _tone, ...rest } = row;
+  return rest;
 }
 
 function timeField(name: string, ms: number | undefined): Readonly<Record<string, string>> {

@@ -15,6 +15,7 @@ const cases: readonly (readonly [name: string, text: string, shown: string])[] =
   ['joined emoji', '👩\u200d🚒', '👩\u200d🚒'],
   ['an endless sequence', `\u001b[${'1;'.repeat(50)}m`, `\\x1b[${'1;'.repeat(50)}m`],
   ['an unfinished sequence', '\u001b[31', '\\x1b[31'],
+  ['brackets behind line breaks', 'a\n[31m\tb\t[0m', 'a\n[31m\tb\t[0m'],
   ['binary', '\u0000\u0001', '\\x00\\x01'],
 ];
 for (const [name, text, shown] of cases)

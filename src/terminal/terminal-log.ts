@@ -5,17 +5,20 @@ import { visibleCode } from './safe-text.ts';
 const escape = '\u001b';
 /** The parameters of a colour sequence. */
 const maxParameters = 40;
-/** A whole colour sequence, or one unsafe character other than line breaks and tabs. */
-const special = /\u001b\[[\d;:]{0,40}m|(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Co}]|(?![\u200c\u200d])\p{Cf}/gu;
-const unfinished = /^\u001b(?:\[[\d;:]{0,40})?$/;
+/** A control character with colour parameters behind it, or one unsafe character other than line breaks and tabs. */
+const special = /\p{Cc}\[[\d;:]{0,40}m|(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Co}]|(?![\u200c\u200d])\p{Cf}/gu;
+/** Behind the escape character. */
+const unfinished = /^(?:\[[\d;:]{0,40})?$/;
 const reset = `${escape}[0m`;
 
 /** Without blinking (5, 6), which is a nuisance, and concealed text (8), which hides. */
-const allowed: ReadonlySet<number> = new Set([
-  ...[0, 1, 2, 3, 4, 7, 9, 21, 22, 23, 24, 25, 27, 28, 29, 39, 49],
-  ...[30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42, 43, 44, 45, 46, 47],
-  ...[90, 91, 92, 93, 94, 95, 96, 97, 100, 101, 102, 103, 104, 105, 106, 107],
-]);
+const allowed: ReadonlySet<number> = new Set(
+  [
+    [0, 1, 2, 3, 4, 7, 9, 21, 22, 23, 24, 25, 27, 28, 29, 39, 49],
+    [30, 31, 32, 33, 34, 35, 36, 37, 40, 41, 42, 43, 44, 45, 46, 47],
+    [90, 91, 92, 93, 94, 95, 96, 97, 100, 101, 102, 103, 104, 105, 106, 107],
+  ].flat(),
+);
 
 export class TerminalLog {
   readonly #decoder = new TextDecoder();
@@ -26,7 +29,8 @@ export class TerminalLog {
   push(chunk: Uint8Array): string {
     const text = this.#held + this.#decoder.decode(chunk, { stream: true });
     const last = text.lastIndexOf(escape);
-    const isHeld = last >= 0 && text.length - last <= maxParameters + 2 && unfinished.test(text.slice(last));
+    const isHeld =
+      last >= 0 && text.length - last <= maxParameters + 2 && unfinished.test(text.slice(last + 1));
     this.#held = isHeld ? text.slice(last) : '';
     return this.#show(isHeld ? text.slice(0, last) : text);
   }
@@ -40,13 +44,13 @@ export class TerminalLog {
 
   #show(text: string): string {
     return text.replace(special, (found) => {
-      if (found.length === 1) return visibleCode(found);
-      if (found.startsWith(escape)) {
-        if (!isColour(found)) return visibleCode(escape) + found.slice(1);
-        this.#isColoured = true;
-        return found;
-      }
-      return visibleCode(found);
+      const sequence = found.indexOf('[');
+      if (sequence !== 1) return visibleCode(found);
+      const control = found.slice(0, sequence);
+      if (control === '\n' || control === '\t') return found;
+      if (control !== escape || !isColour(found)) return visibleCode(control) + found.slice(sequence);
+      this.#isColoured = true;
+      return found;
     });
   }
 }

@@ -61,6 +61,6 @@ test('no line is wider than the terminal, whatever the times are', () => {
 test('colours change nothing else', () => {
   const plain = waterfall(start, beginMs + 1000, { columns: 70, colours: false });
   const coloured = waterfall(start, beginMs + 1000, { columns: 70, colours: true });
-  expect(coloured.map((line) => line.replaceAll(/\u001b\[\d+m/g, ''))).toEqual(plain);
+  expect(coloured.map((line) => line.replaceAll(/\p{Cc}\[\d+m/gu, ''))).toEqual(plain);
   expect(coloured).not.toEqual(plain);
 });

@@ -21,12 +21,12 @@ test('decodes names and data, and skips comments, other fields and an unfinished
   expect(await decode([stream])).toEqual(events));
 
 test('at any chunk boundary', async () => {
-  expect(await decode([...stream])).toEqual(events);
+  expect(await decode(Array.from(stream))).toEqual(events);
   for (let at = 0; at < stream.length; at++)
     expect(await decode([stream.slice(0, at), stream.slice(at)])).toEqual(events);
 });
 
 test('a character that is split between chunks', async () => {
   const bytes = Buffer.from('data: ä\n\n').toString('latin1');
-  expect(await decode([...bytes])).toEqual([['message', 'ä']]);
+  expect(await decode(Array.from(bytes))).toEqual([['message', 'ä']]);
 });

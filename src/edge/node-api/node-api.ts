@@ -5,7 +5,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isAbortOf, KubeletError } from '../../base/errors.ts';
+import { KubeletError } from '../../base/errors.ts';
 import type { Secret } from '../../base/log/secret.ts';
 import { type ServerSentEvent, serverSentEvents } from './event-stream.ts';
 import { connectionError, type NodeAddress, statusError } from './request-errors.ts';
@@ -117,9 +117,9 @@ export class NodeApi {
     });
   }
 
-  /** An abort by the signal stays an abort. */
+  /** A connection that breaks after the abort broke because of it. */
   #failure(err: unknown, signal: AbortSignal): unknown {
-    return isAbortOf(err, signal) ? signal.reason : connectionError(err, this.#address);
+    return signal.aborted ? signal.reason : connectionError(err, this.#address);
   }
 }
 

@@ -121,13 +121,16 @@ export async function readPods(
       throw err;
     }),
   ]);
-  return { pods: listOf<Pod>(list, 'items', safe), explained: listOf<ExplainedPod>(explained, 'pods', safe) };
+  return {
+    pods: listOf(list, 'items', safe) as readonly Pod[],
+    explained: listOf(explained, 'pods', safe) as readonly ExplainedPod[],
+  };
 }
 
-function listOf<T>(json: string, field: string, safe: boolean): readonly T[] {
+function listOf(json: string, field: string, safe: boolean): readonly unknown[] {
   const answer = readJson(json, safe);
   const list = isObject(answer) ? answer[field] : undefined;
-  return Array.isArray(list) ? (list as readonly T[]) : [];
+  return Array.isArray(list) ? list : [];
 }
 
 export function readJson(json: string, safe: boolean): unknown {

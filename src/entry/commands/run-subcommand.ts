@@ -34,7 +34,14 @@ interface SubcommandCall {
 
 /** Returns the exit code. */
 export async function runSubcommand(name: SubcommandName, call: SubcommandCall): Promise<number> {
-  const output = processOutput(process);
+  return await runWithOutput(name, call, processOutput(process));
+}
+
+export async function runWithOutput(
+  name: SubcommandName,
+  call: SubcommandCall,
+  output: CommandOutput,
+): Promise<number> {
   try {
     const { exitCode, stderr = '', stdout = '' } = await resultOf(name, call, output);
     if (stdout !== '') await output.print(stdout);
