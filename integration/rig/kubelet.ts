@@ -53,7 +53,7 @@ interface KubeletUsage {
 const portRange = { first: 20_000, count: 12_000 };
 
 /** A port that was free a moment ago: the preferred one, or any. */
-async function freePort(
+export async function freePort(
   wanted = portRange.first + Math.floor(Math.random() * portRange.count),
 ): Promise<number> {
   const server = createServer().listen(wanted, '127.0.0.1');
