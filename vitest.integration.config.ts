@@ -19,6 +19,7 @@ const together = [
   'iptables',
   'live-configuration',
   'manifest-faults',
+  'node-commands',
   'probes',
   'resize',
   'secret-leaks',

@@ -7,14 +7,14 @@ class FakeStream extends EventEmitter {
   readonly columns = 90;
   readonly rows = 30;
   readonly texts: unknown[] = [];
-  readonly #done: (() => void)[] = [];
+  readonly #done: ((err?: Error) => void)[] = [];
 
   constructor(isTTY: boolean) {
     super();
     this.isTTY = isTTY;
   }
 
-  write(text: unknown, done: () => void): boolean {
+  write(text: unknown, done: (err?: Error) => void): boolean {
     this.texts.push(text);
     this.#done.push(done);
     return false;
@@ -22,6 +22,12 @@ class FakeStream extends EventEmitter {
 
   accept(): void {
     this.#done.shift()?.();
+  }
+
+  /** As a pipe: every write fails before the stream does. */
+  break(err: Error): void {
+    for (const done of this.#done.splice(0)) done(err);
+    this.emit('error', err);
   }
 }
 
@@ -44,7 +50,7 @@ test('print waits until the text is written', async () => {
 test('a reader that is gone rejects texts, waiting and later ones', async () => {
   const { output, stdout } = outputOn(false);
   const waiting = output.print('a');
-  stdout.emit('error', Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+  stdout.break(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
   await expect(waiting).rejects.toBeInstanceOf(ReaderGone);
   await expect(output.print('b')).rejects.toBeInstanceOf(ReaderGone);
 });
@@ -52,7 +58,7 @@ test('a reader that is gone rejects texts, waiting and later ones', async () => 
 test('another error of the stream is a failure', async () => {
   const { output, stdout } = outputOn(false);
   const waiting = output.print('a');
-  stdout.emit('error', new Error('no space left on device'));
+  stdout.break(new Error('no space left on device'));
   await expect(waiting).rejects.toThrow('no space left on device');
 });
 

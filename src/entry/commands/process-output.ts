@@ -24,11 +24,11 @@ interface ProcessOutputDeps {
 
 export function processOutput({ env, stderr, stdout }: ProcessOutputDeps): CommandOutput {
   let gone: Error | undefined;
-  const waiting = new Set<(err: Error) => void>();
-  stdout.on('error', (err) => {
-    gone = (err as NodeJS.ErrnoException).code === 'EPIPE' ? new ReaderGone('the reader is gone') : err;
-    for (const reject of waiting) reject(gone);
-  });
+  const fail = (err: Error): Error => {
+    gone ??= (err as NodeJS.ErrnoException).code === 'EPIPE' ? new ReaderGone('the reader is gone') : err;
+    return gone;
+  };
+  stdout.on('error', fail);
   stderr.on('error', () => undefined);
   const isTerminal = stdout.isTTY === true;
   const noColour = env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '';
@@ -39,11 +39,10 @@ export function processOutput({ env, stderr, stdout }: ProcessOutputDeps): Comma
           reject(gone);
           return;
         }
-        waiting.add(reject);
         // The end of the write, not the state of the buffer: what a signal finds unwritten would be lost.
         stdout.write(text, (err) => {
-          waiting.delete(reject);
           if (err === undefined || err === null) resolve();
+          else reject(fail(err));
         });
       }),
     warn: (text) => {
