@@ -67,7 +67,7 @@ describeOnRig('the commands that show a node', () => {
         ],
       }),
     );
-    const failing = container('main', 'echo the last words; exit 3');
+    const failing = container('main', 'echo the final output; exit 3');
     kubelet.writeManifest('loops', manifest('loops', { containers: [failing] }));
     await Promise.all([untilRunning(kubelet, 'web'), untilRestarted(kubelet, 'loops', 1)]);
   });
@@ -98,18 +98,18 @@ describeOnRig('the commands that show a node', () => {
     );
   });
 
-  test('explain shows a crash loop with its last words', async () => {
+  test('explain shows a crash loop with its last lines', async () => {
     const text = await show('explain', 'loops');
     expect(text).toMatch(/^default\/loops-node1 +(CrashLoopBackOff|Error|Running)\n/);
     expect(text).toContain('Container main exited with an error (exit code 3).');
-    expect(text).toContain('| the last words');
+    expect(text).toContain('| the final output');
     expect(text).toMatch(/BackOff|Started/);
     expect(await show('explain', '--eviction')).toMatch(/^No eviction threshold is met/);
   });
 
   test('history lists the ends', async () => {
     expect(await show('history')).toMatch(/T[\d:]+Z +default\/loops-node1 +main +Container main exited/);
-    expect(await show('history', 'loops', '--limit=1')).toContain('  | the last words\n');
+    expect(await show('history', 'loops', '--limit=1')).toContain('  | the final output\n');
   });
 
   test('logs selects lines, and shows colours only on a terminal', async () => {
@@ -118,7 +118,7 @@ describeOnRig('the commands that show a node', () => {
     const line = [command, 'logs', 'web', '-c', 'other', ...secure].join(' ');
     const { stdout } = await run('script', ['-qec', line, '/dev/null']);
     expect(stdout).toContain('\\x1b]0;title\\x07\u001b[31mred\u001b[0m');
-    expect(await show('logs', 'loops', '--previous')).toBe('the last words\n');
+    expect(await show('logs', 'loops', '--previous')).toBe('the final output\n');
   });
 
   test('top has the usage of the pods and containers', async () => {
@@ -196,7 +196,7 @@ describeOnRig('the commands that show a node', () => {
     expect((await kubeletCommand('history', ...readOnly)).stderr).toContain('this is the read-only port');
   });
 
-  test('a client without a certificate is told what to do', async () => {
+  test('a client without a certificate gets an error that names the options', async () => {
     const [, url = '', , ca = ''] = secure;
     const { code, stderr } = await kubeletCommand('ps', '--server', url, '--certificate-authority', ca);
     expect([code, stderr]).toEqual([

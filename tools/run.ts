@@ -22,10 +22,9 @@ import {
 } from '../integration/rig/workspace.ts';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { type ExplainedPod, type PodLine, podLines } from '../src/terminal/pod-rows.ts';
-import { changesBetween, podsTable } from '../src/terminal/pods-table.ts';
 import { parseSafeJson } from '../src/terminal/safe-text.ts';
-import { fitTo } from '../src/terminal/width.ts';
 import { TestAuthority } from '../test/api-server/pki.ts';
+import { runView } from './run-view.ts';
 
 const root = repositoryRoot();
 const runDir = resolve(process.argv[2] ?? join(root, '.run'));
@@ -170,42 +169,6 @@ function hints(kubelet: Kubelet, page: string | undefined): readonly string[] {
   ];
 }
 
-type View = (pods: readonly PodLine[], health: string) => void;
-
-/** Redraws the table when it changes. */
-function terminalView(kubelet: Kubelet, hintLines: readonly string[]): View {
-  let shown = '';
-  return (pods, health) => {
-    const { columns } = process.stdout;
-    const colours = (process.env['NO_COLOR'] ?? '') === '';
-    const lines = [
-      fitTo(`node ${kubelet.nodeName}, kubelet ${health}`, columns),
-      '',
-      ...podsTable(pods, Date.now(), { wide: true, screen: { columns, colours } }),
-      '',
-      ...hintLines.map((line) => fitTo(line, columns)),
-    ];
-    // Each line clears the remainder of the old one, which avoids flicker.
-    const text = lines.map((line) => `${line}\x1b[K`).join('\n');
-    if (text !== shown) process.stdout.write(`${shown === '' ? '\x1b[2J' : ''}\x1b[H${text}\n\x1b[J`);
-    shown = text;
-  };
-}
-
-/** Prints one line per change. */
-function lineView(hintLines: readonly string[]): View {
-  let before: readonly PodLine[] = [];
-  let healthBefore = '';
-  for (const line of hintLines) console.log(line);
-  return (pods, health) => {
-    const time = new Date().toISOString().slice(11, 19);
-    if (health !== healthBefore) console.log(`${time} kubelet ${health}`);
-    for (const change of changesBetween(before, pods)) console.log(`${time} ${change}`);
-    before = pods;
-    healthBefore = health;
-  };
-}
-
 async function readPods(kubelet: Kubelet): Promise<readonly PodLine[]> {
   const [list, explained] = await Promise.all(
     ['/pods', '/explain'].map(async (path) => {
@@ -226,7 +189,7 @@ async function healthOf(kubelet: Kubelet): Promise<string> {
 /** Displays the pods until the signal; throws if the kubelet exits by itself. */
 async function watchPods(kubelet: Kubelet, page: string | undefined, signal: AbortSignal): Promise<void> {
   const hintLines = hints(kubelet, page);
-  const show = process.stdout.isTTY ? terminalView(kubelet, hintLines) : lineView(hintLines);
+  const show = runView(kubelet.nodeName, hintLines);
   while (!signal.aborted) {
     if (!kubelet.running)
       throw new Error(`the kubelet exited:\n${kubelet.log.lines().slice(-10).join('\n')}`);

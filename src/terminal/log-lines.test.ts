@@ -32,9 +32,10 @@ test('an overlong line is judged by its beginning and not held', () => {
   expect(String(lines.push(Buffer.from('begin\nbegin\n')))).toBe('begin\n');
 });
 
-test('a hostile line of equal characters takes linear time', () => {
+test('an endless line is neither held nor searched again, which would take minutes', () => {
   const lines = new LogLines({ grep: `${'a'.repeat(50)}b` });
-  const startedMs = performance.now();
-  for (let i = 0; i < 100; i++) lines.push(Buffer.alloc(64 * 1024, 'a'));
-  expect(performance.now() - startedMs).toBeLessThan(2_000);
+  const chunk = Buffer.alloc(64 * 1024, 'a');
+  let passed = 0;
+  for (let i = 0; i < 5_000; i++) passed += lines.push(chunk).length;
+  expect(passed).toBe(0);
 });

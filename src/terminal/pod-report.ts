@@ -121,7 +121,7 @@ function volumeLines(volumes: ReportedPod['volumes'], screen: Screen): readonly 
   return formatTable(['NAME', 'KIND', 'STATE', 'DETAIL'], rows, screen);
 }
 
-export function endLines({ atMs, cause, lastLines = [], rule }: EndView, screen: Screen): readonly string[] {
+function endLines({ atMs, cause, lastLines = [], rule }: EndView, screen: Screen): readonly string[] {
   const lines = [`${timeText(atMs)}  ${cause}`, ...(rule === undefined ? [] : [`  rule: ${rule}`])];
   return [...lines, ...lastLines.map((line) => `  | ${line}`)].map((line) => fit(line, screen));
 }

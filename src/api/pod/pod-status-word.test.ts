@@ -167,9 +167,9 @@ const cases: readonly (readonly [name: string, shape: Shape, word: string, ready
 describe('podStatusWord', () => {
   for (const [name, shape, word, readyOf] of cases)
     test(name, () => {
-      const made = pod(shape);
-      const { containers, ready: readyCount } = podSummary(made);
-      expect([podStatusWord(made), `${readyCount}/${containers}`]).toEqual([word, readyOf]);
+      const built = pod(shape);
+      const { containers, ready: readyCount } = podSummary(built);
+      expect([podStatusWord(built), `${readyCount}/${containers}`]).toEqual([word, readyOf]);
     });
 });
 

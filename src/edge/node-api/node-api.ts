@@ -19,7 +19,7 @@ export interface ServerAddress {
   readonly insecure: boolean;
 }
 
-export interface NodeApiOptions {
+interface NodeApiOptions {
   readonly at: { readonly socketPath: string } | ServerAddress;
   readonly clock: Clock;
 }

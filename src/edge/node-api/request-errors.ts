@@ -1,4 +1,4 @@
-// Turns the failures of requests to a kubelet into one line that says what to do. Upstream: none.
+// Describes the failures of requests to a kubelet in one line with the fix. Upstream: none.
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
 
 export interface NodeAddress {

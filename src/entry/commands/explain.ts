@@ -10,7 +10,15 @@ import { type EndedPod, plainPod } from '../../terminal/plain-pod.ts';
 import { podReport, type ReportedPod } from '../../terminal/pod-report.ts';
 import { safeJson } from '../../terminal/safe-text.ts';
 import { type CommandCall, type CommandResult, UsageError } from './command-call.ts';
-import { type NodePods, openNodeApi, readJson, readPods, screenOf, textOption } from './node-client.ts';
+import {
+  namesOf,
+  namespaceOption,
+  openNodeApi,
+  readJson,
+  readPods,
+  screenOf,
+  textOption,
+} from './node-client.ts';
 
 const streamMs = 5_000;
 const mostEnds = 3;
@@ -43,7 +51,7 @@ async function podDetail(
   safe: boolean,
 ): Promise<ReportedPod> {
   const node = await readPods(api, signal, { safe });
-  const { name, namespace, uid } = findPod(namesOf(node), argument, textOption(parsed.options, 'namespace'));
+  const { name, namespace, uid } = findPod(namesOf(node), argument, namespaceOption(parsed.options));
   const detail = await streamedDetail(api, uid, signal, safe);
   if (detail !== undefined) return detail;
   const ends = await lastEnds(api, `${namespace}/${name}`, signal, safe);
@@ -52,23 +60,6 @@ async function podDetail(
     node.explained.find((each) => each.uid === uid),
     ends,
   );
-}
-
-interface NamedPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
-/** Pods that terminate may be among the explanations only. */
-export function namesOf({ explained, pods }: NodePods): readonly NamedPod[] {
-  const listed = pods.map(({ metadata }) => ({
-    namespace: metadata?.namespace ?? 'default',
-    name: metadata?.name ?? '',
-    uid: metadata?.uid ?? '',
-  }));
-  const uids = new Set(listed.map(({ uid }) => uid));
-  return [...listed, ...explained.filter(({ uid }) => !uids.has(uid))];
 }
 
 /** Of the stream of the node's page; undefined if the kubelet does not serve it or does not know the pod. */

@@ -30,7 +30,7 @@ interface FollowOptions {
 
 const firstPauseMs = 250;
 const longestPauseMs = 2_000;
-/** How long the kubelet may be away. */
+/** How long the kubelet may be unreachable. */
 const outageMs = 10 * 60_000;
 /** How long a kubelet that has just started may reject the request. */
 const rejectionMs = 30_000;

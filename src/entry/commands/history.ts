@@ -6,8 +6,16 @@ import { historyText } from '../../terminal/history-text.ts';
 import type { EndedPod } from '../../terminal/plain-pod.ts';
 import { safeJson } from '../../terminal/safe-text.ts';
 import type { CommandCall, CommandResult } from './command-call.ts';
-import { namesOf } from './explain.ts';
-import { numberOption, openNodeApi, readJson, readPods, screenOf, textOption } from './node-client.ts';
+import {
+  namesOf,
+  namespaceOption,
+  numberOption,
+  openNodeApi,
+  readJson,
+  readPods,
+  screenOf,
+  textOption,
+} from './node-client.ts';
 
 const defaultLimit = 20;
 const mostRecords = 1000;
@@ -23,7 +31,7 @@ export async function history(call: CommandCall): Promise<CommandResult> {
   const { argument, options } = parsed;
   const isJson = textOption(options, 'output') === 'json';
   const limit = numberOption(options, 'limit', 1, mostRecords) ?? defaultLimit;
-  const namespace = textOption(options, 'namespace');
+  const namespace = namespaceOption(options);
   const api = await openNodeApi(options);
   const read = (query: string): Promise<HistoryAnswer> => readHistory(api, query, signal, !isJson);
   const answer = await chosen();

@@ -12,7 +12,7 @@ import { safeText } from '../../terminal/safe-text.ts';
 import { TerminalLog } from '../../terminal/terminal-log.ts';
 import { type CommandCall, type CommandOutput, type CommandResult, UsageError } from './command-call.ts';
 import { followLog, type LogRequest, pathOf } from './follow-log.ts';
-import { numberOption, openNodeApi, readPods, textOption } from './node-client.ts';
+import { namespaceOption, numberOption, openNodeApi, readPods, textOption } from './node-client.ts';
 
 const mostLines = 1_000_000_000;
 const defaultContainer = 'kubectl.kubernetes.io/default-container';
@@ -31,7 +31,7 @@ export async function logs(call: CommandCall): Promise<CommandResult> {
     name: pod.metadata?.name ?? '',
     pod,
   }));
-  const { name, namespace, pod } = findPod(named, parsed.argument ?? '', textOption(options, 'namespace'));
+  const { name, namespace, pod } = findPod(named, parsed.argument ?? '', namespaceOption(options));
   const containers = chooseContainers(pod, options, output);
   const requests = containers.map(
     (container): LogRequest => ({

@@ -88,6 +88,11 @@ export function textOption(options: Options, name: string): string | undefined {
   return value === true ? undefined : value;
 }
 
+/** The namespace whose pods are shown; undefined: all. */
+export function namespaceOption(options: Options): string | undefined {
+  return options.has('all-namespaces') ? undefined : textOption(options, 'namespace');
+}
+
 /** A whole number in the range; undefined if the option is absent. */
 export function numberOption(
   options: Options,
@@ -102,9 +107,26 @@ export function numberOption(
   throw new UsageError(`--${name} is a whole number from ${least} to ${most}, not ${JSON.stringify(text)}`);
 }
 
-export interface NodePods {
+interface NodePods {
   readonly pods: readonly Pod[];
   readonly explained: readonly ExplainedPod[];
+}
+
+interface NamedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Pods that terminate may be among the explanations only. */
+export function namesOf({ explained, pods }: NodePods): readonly NamedPod[] {
+  const listed = pods.map(({ metadata }) => ({
+    namespace: metadata?.namespace ?? 'default',
+    name: metadata?.name ?? '',
+    uid: metadata?.uid ?? '',
+  }));
+  const uids = new Set(listed.map(({ uid }) => uid));
+  return [...listed, ...explained.filter(({ uid }) => !uids.has(uid))];
 }
 
 /** `safe`: every text can be printed. */

@@ -2,7 +2,7 @@
 // Invariant: a reader that is gone, as in `kubelet logs web | head`, is noticed at the next text and is not an error.
 import type { CommandOutput } from './command-call.ts';
 
-/** Whoever reads stdout has closed it: the command is done. */
+/** The reader of stdout has closed it: the command is done. */
 export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }

@@ -5,7 +5,7 @@ import { type PodLine, podLines } from '../../terminal/pod-rows.ts';
 import { changesBetween, podsJson, podsTable } from '../../terminal/pods-table.ts';
 import { safeJson } from '../../terminal/safe-text.ts';
 import { type CommandCall, type CommandResult, UsageError } from './command-call.ts';
-import { openNodeApi, readPods, screenOf, textOption } from './node-client.ts';
+import { namespaceOption, openNodeApi, readPods, screenOf, textOption } from './node-client.ts';
 import { watchScreen } from './watch-screen.ts';
 
 const refreshMs = 1_000;
@@ -16,7 +16,7 @@ export async function ps({ output, parsed, signal }: CommandCall): Promise<Comma
   const isWatch = options.has('watch');
   if (isWatch && format === 'json') throw new UsageError('--watch prints text, not JSON');
   const api = await openNodeApi(options);
-  const list = listPods(api, textOption(options, 'namespace'), signal);
+  const list = listPods(api, namespaceOption(options), signal);
   if (format === 'json') return { stdout: safeJson(podsJson(await list({ safe: false }))), exitCode: 0 };
   const wide = format === 'wide';
   const tableOf = (pods: readonly PodLine[]): readonly string[] =>

@@ -16,7 +16,7 @@ import {
   usageTable,
 } from '../../terminal/usage-table.ts';
 import { type CommandCall, type CommandResult, UsageError } from './command-call.ts';
-import { openNodeApi, readJson, screenOf, textOption } from './node-client.ts';
+import { namespaceOption, openNodeApi, readJson, screenOf, textOption } from './node-client.ts';
 import { watchScreen } from './watch-screen.ts';
 
 const refreshMs = 2_000;
@@ -29,7 +29,7 @@ export async function top({ output, parsed, signal }: CommandCall): Promise<Comm
   if (isJson && options.has('watch')) throw new UsageError('--watch prints text, not JSON');
   const order = (textOption(options, 'sort') ?? 'cpu') as UsageOrder;
   const containers = options.has('containers');
-  const namespace = textOption(options, 'namespace');
+  const namespace = namespaceOption(options);
   const reader = new UsageReader(await openNodeApi(options), { containers, safe: !isJson, signal });
   const read = async (): Promise<NodeUsage> => {
     const usage = await reader.read();

@@ -1,4 +1,4 @@
-// Shows what changes: on a terminal by drawing over the text, elsewhere by a line for each change. Ends with the signal.
+// Shows what changes: on a terminal by drawing over the text, otherwise by a line for each change. Ends with the signal.
 // Invariant: a kubelet that does not answer is shown as such, and the next answer replaces it.
 import type { Clock } from '../../base/clock.ts';
 import { describeError } from '../../base/errors.ts';
