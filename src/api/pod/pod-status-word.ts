@@ -91,7 +91,7 @@ function mainState(pod: Pod): { readonly word: string | undefined; readonly read
   return { word: hasTrueCondition(pod, 'Ready') ? 'Running' : 'NotReady', ready: running.length };
 }
 
-function endWord(end: {
+export function endWord(end: {
   readonly reason?: string;
   readonly signal?: number;
   readonly exitCode: number;
