@@ -83,10 +83,22 @@ export function SearchBox(props: SearchBoxProps) {
           onStep(event.shiftKey ? -1 : 1);
         }}
       />
-      <button type="button" class="button" disabled={pattern === ''} aria-label="Previous match" onClick={() => onStep(-1)}>
+      <button
+        type="button"
+        class="button"
+        disabled={pattern === ''}
+        aria-label="Previous match"
+        onClick={() => onStep(-1)}
+      >
         ↑
       </button>
-      <button type="button" class="button" disabled={pattern === ''} aria-label="Next match" onClick={() => onStep(1)}>
+      <button
+        type="button"
+        class="button"
+        disabled={pattern === ''}
+        aria-label="Next match"
+        onClick={() => onStep(1)}
+      >
         ↓
       </button>
       <Toggle label="Only matches" isOn={filters} onToggle={onFilters} />

@@ -93,7 +93,9 @@ export default function TerminalView({ container, name, namespace, token }: Term
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          <button type="submit" class="button">Run</button>
+          <button type="submit" class="button">
+            Run
+          </button>
         </form>
         <label>
           <input
