@@ -63,8 +63,11 @@ describeWithPage("logs and the terminal of the node's page", () => {
     await viewer.goTo(podFragment('steady', 'logs'));
     const search = viewer.page.getByRole('searchbox', { name: 'Search logs' });
     await search.fill('count \\d*[05]$');
-    await waitFor(() => viewer.page.url().includes('q='), 'the search in the address bar');
-    await viewer.screenshot('logs-search');
+    const marks = logLines(viewer).locator('mark');
+    await marks.first().waitFor();
+    for (const text of await marks.allInnerTexts()) expect(text).toMatch(/^count \d*[05]$/);
+    expect(viewer.page.url()).toContain('q=');
+    await viewer.screenshot('logs-search', false);
     await search.fill('(unclosed');
     await viewer.page
       .getByText(/regular expression|Invalid|Unterminated/i)
