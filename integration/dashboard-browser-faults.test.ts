@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { waitFor } from './rig/wait.ts';
+import { slowness, waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
 import { describeWithPage, type PageNode, usePageNode } from './support/page-node.ts';
 import { markup, steadyPod } from './support/page-pods.ts';
@@ -17,7 +17,6 @@ import {
   podFragment,
   podNameOf,
   podRow,
-  podTable,
 } from './support/page-views.ts';
 import { containerStatus, untilRunning } from './support/pod-state.ts';
 
@@ -25,8 +24,18 @@ const maxViewers = 64;
 /** About 50 MB per second, half of it random bytes, half of it lines of markup and terminal escapes. */
 const floods = `head -c 524288 /dev/urandom > /tmp/flood
   printf '\\033[31mred\\033[2J%s\\n' '${markup}<script>window.__pwned=1</script>' > /tmp/line
-  i=0; while [ $i -lt 6000 ]; do cat /tmp/line; i=$((i+1)); done >> /tmp/flood
+  i=0; while [ $i -lt 12 ]; do cat /tmp/line /tmp/line > /tmp/two; mv /tmp/two /tmp/line; i=$((i+1)); done
+  cat /tmp/line >> /tmp/flood
   while :; do cat /tmp/flood; usleep 20000; done`;
+
+/** Clicks the heading of the column, and returns the milliseconds until the rows are drawn. */
+const sortByRestarts = `(async () => {
+  const heading = [...document.querySelectorAll('table th button')].find(({ textContent }) => /restarts/i.test(textContent));
+  const startedMs = performance.now();
+  heading.click();
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  return performance.now() - startedMs;
+})()`;
 
 describeWithPage("faults under the node's page", () => {
   let node: PageNode;
@@ -52,7 +61,7 @@ describeWithPage("faults under the node's page", () => {
   const within = async <T>(ms: number, what: string, work: Promise<T>): Promise<T> => {
     const startedMs = performance.now();
     const result = await work;
-    expect(performance.now() - startedMs, what).toBeLessThan(ms);
+    expect(performance.now() - startedMs, what).toBeLessThan(ms * slowness);
     return result;
   };
 
@@ -90,25 +99,16 @@ describeWithPage("faults under the node's page", () => {
     const viewer = await node.browser.viewer(ui);
     const { page } = viewer;
     await viewer.open('#/pods');
-    await podTable(viewer).getByRole('link', { name: 'pod-000' }).waitFor();
-    await within(
-      1500,
-      'sorting',
-      podTable(viewer)
-        .getByRole('columnheader', { name: /restarts/i })
-        .getByRole('button')
-        .click(),
-    );
+    const links = page.locator('table tbody a');
+    await waitFor(async () => (await links.count()) === 500, '500 rows');
+    const tookMs = Number(await page.evaluate(sortByRestarts));
+    expect(tookMs, 'sorting').toBeLessThan(1000 * slowness);
     const mostRestarts = Array.from({ length: 500 }, (_, index) => restartsOf(index)).indexOf(499);
-    const name = `pod-${String(mostRestarts).padStart(3, '0')}`;
-    await waitFor(
-      async () => (await podTable(viewer).getByRole('link').first().innerText()) === name,
-      'the pod with most restarts to be the first',
-    );
+    expect(await links.first().innerText()).toBe(`pod-${String(mostRestarts).padStart(3, '0')}`);
     await viewer.screenshot('500-pods', false);
     await page.keyboard.press('/');
-    await within(1500, 'filtering', page.keyboard.type('pod-49'));
-    await waitFor(async () => (await podTable(viewer).getByRole('link').count()) === 10, 'ten rows');
+    await page.keyboard.type('pod-49');
+    await waitFor(async () => (await links.count()) === 10, 'ten rows');
     await within(1000, 'the page', page.evaluate('1'));
   });
 
@@ -165,7 +165,7 @@ describeWithPage("faults under the node's page", () => {
     await connection(viewer).getByText('Reconnecting').waitFor();
     const last = (await countsShown(viewer)).at(-1) ?? 0;
     await page.waitForTimeout(3000);
-    await page.getByText(/What you see is \d+ s old/).waitFor();
+    await page.getByText(/What you see is \d+ ?s old/).waitFor();
     await viewer.screenshot('reconnecting', false);
     await node.kubelet.start({ keepConfig: true });
     await connection(viewer).getByText('Connected').waitFor({ timeout: 30_000 });
@@ -189,7 +189,8 @@ describeWithPage("faults under the node's page", () => {
     expect(proxy.paths.length).toBeLessThan(6);
     await viewer.screenshot('not-authorized', false);
     proxy.rejectWith = undefined;
-    await connection(viewer).getByText('Connected').waitFor({ timeout: 40_000 });
+    await viewer.page.getByRole('button', { name: 'Retry now' }).click();
+    await connection(viewer).getByText('Connected').waitFor();
     await podRow(viewer, 'steady').waitFor();
   });
 

@@ -53,7 +53,7 @@ try {
   await untilContainer(node.kubelet, 'db-migrate', 'restarted', ({ restartCount }) => restartCount > 1);
   await viewer.page.waitForTimeout(watchedMs);
   await takePicture(viewer, 'node-page');
-  await viewer.goTo(`#/pods/default/api-${nodeName}`);
+  await viewer.page.getByRole('link', { name: `api-${nodeName}` }).click();
   await takePicture(viewer, 'node-page-pod');
   await node.browser.closeViewers();
 } finally {
