@@ -125,7 +125,7 @@ function grouped(lanes: readonly Lane[]): readonly (readonly Lane[])[] {
 function tickText(ms: number, spanMs: number): string {
   if (spanMs < 1_000) return `${ms} ms`;
   if (spanMs < 120_000) return `${ms / 1_000} s`;
-  return duration(ms);
+  return ms % 60_000 === 0 ? `${ms / 60_000} min` : duration(ms);
 }
 
 function LaneRow({ axis, lane }: { readonly lane: Lane; readonly axis: Axis }) {
