@@ -50,7 +50,8 @@ try {
     if (name === 'db-migrate') continue;
     await untilRunning(node.kubelet, name);
   }
-  await untilContainer(node.kubelet, 'db-migrate', 'restarted', ({ restartCount }) => restartCount > 1);
+  const hasRestarted = ({ restartCount }: { readonly restartCount: number }): boolean => restartCount > 1;
+  await untilContainer(node.kubelet, 'db-migrate', 'restarted', hasRestarted, 'migrate');
   await viewer.page.waitForTimeout(watchedMs);
   await takePicture(viewer, 'node-page');
   await viewer.page.getByRole('link', { name: `api-${nodeName}` }).click();
