@@ -7,7 +7,7 @@ import { rigUnavailableReason } from '../integration/rig/prerequisites.ts';
 import { repositoryRoot } from '../integration/rig/repository.ts';
 import { PageBrowser, type Viewer } from '../integration/support/page-browser.ts';
 import { startPageNode } from '../integration/support/page-node.ts';
-import { picturedImages, picturedPods } from '../integration/support/pictured-pods.ts';
+import { picturedImages, picturedPods, unreadyPods } from '../integration/support/pictured-pods.ts';
 import { untilContainer, untilRunning } from '../integration/support/pod-state.ts';
 
 const nodeName = 'edge-7';
@@ -40,15 +40,14 @@ try {
     viewport: { width: 1440, height: 900 },
     deviceScaleFactor: 2,
   });
-  await viewer.open('#/pods');
+  await viewer.open(`#token=${node.token()}`);
   const image = await buildBusyboxImage('shop');
   for (const name of Object.values(picturedImages)) node.rig.registry.add(name, image);
   // So that the first start has a pull worth seeing.
   node.rig.registry.addFault({ do: 'slow', ms: 700, on: 'blob' });
   for (const [name, pod] of Object.entries(picturedPods)) {
     node.kubelet.writeManifest(name, pod);
-    if (name === 'db-migrate') continue;
-    await untilRunning(node.kubelet, name);
+    if (!unreadyPods.includes(name)) await untilRunning(node.kubelet, name);
   }
   const hasRestarted = ({ restartCount }: { readonly restartCount: number }): boolean => restartCount > 1;
   await untilContainer(node.kubelet, 'db-migrate', 'restarted', hasRestarted, 'migrate');

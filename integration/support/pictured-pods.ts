@@ -19,6 +19,11 @@ export const picturedImages = {
   migrate: 'shop/db-migrate:42',
   agent: 'ops/metrics-agent:0.9',
   shipper: 'ops/log-shipper:2.0',
+  cart: 'shop/cart:5.4',
+  search: 'shop/search:2.2.1',
+  payments: 'shop/payments:11',
+  reports: 'shop/reports:0.3',
+  backup: 'ops/backup:1.4',
 } as const;
 
 type ImageName = keyof typeof picturedImages;
@@ -79,7 +84,33 @@ export const picturedPods: Readonly<Record<string, Pod>> = {
   'metrics-agent': manifest('metrics-agent', {
     containers: [app('agent', 'agent', works(900, 1, 'pushed $((n*3)) samples'))],
   }),
+  cart: manifest('cart', {
+    containers: [app('cart', 'cart', serves, { readinessProbe: httpGet('/healthz') })],
+  }),
+  search: manifest('search', {
+    containers: [
+      app('search', 'index', holds(24)),
+      app('search', 'query', works(2500, 0.4, 'query $n took $((n*13%70)) ms')),
+    ],
+  }),
+  payments: manifest('payments', {
+    containers: [
+      app('payments', 'server', serves, { readinessProbe: httpGet('/healthz') }),
+      app('payments', 'audit', works(700, 0.7, 'payment $n authorized')),
+    ],
+  }),
+  reports: manifest('reports', {
+    initContainers: [app('reports', 'wait-for-warehouse', exitsOnTerm)],
+    containers: [app('reports', 'main', exitsOnTerm)],
+  }),
+  backup: manifest('backup', {
+    restartPolicy: 'Never',
+    containers: [app('backup', 'dump', 'echo dumped 18 tables; sleep 2')],
+  }),
   'log-shipper': manifest('log-shipper', {
     containers: [app('shipper', 'shipper', works(200, 0.8, 'shipped batch $n'))],
   }),
 };
+
+/** Those that do not become ready. */
+export const unreadyPods: readonly string[] = ['db-migrate', 'reports', 'backup'];
