@@ -26,7 +26,7 @@ describe('the page', () => {
 
   test('builds every address of a link by the functions of data/route.ts', () => {
     const hrefs = sources.flatMap(({ path, text }) =>
-      Array.from(text.matchAll(/href=\{([^}(]*)/g), ([, made = '']) => `${path}: ${made}`),
+      Array.from(text.matchAll(/href=\{([^}(]*)/g), ([, builder = '']) => `${path}: ${builder}`),
     );
     expect(hrefs.length).toBeGreaterThan(5);
     expect(hrefs.filter((each) => !/: (podHref|viewHref|routeHref)$/.test(each))).toEqual([]);

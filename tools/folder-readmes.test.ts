@@ -19,7 +19,16 @@ test.each([
 test('finds every folder that holds modules itself, and skips data', () => {
   const root = mkdtempSync(join(tmpdir(), 'folder-readmes-'));
   try {
-    for (const folder of ['src/a/b', 'src/a/fixtures', 'test', 'integration', 'bench', 'tools', 'examples'])
+    for (const folder of [
+      'src/a/b',
+      'src/a/fixtures',
+      'test',
+      'integration',
+      'bench',
+      'tools',
+      'examples',
+      'dashboard',
+    ])
       mkdirSync(join(root, folder), { recursive: true });
     for (const file of ['src/a/b/c.ts', 'src/a/fixtures/d.ts', 'tools/e.ts'])
       writeFileSync(join(root, file), '');

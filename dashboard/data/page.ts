@@ -1,6 +1,7 @@
 // The page's data and its one connection to the kubelet: state, samples, access, token. Components read it by the hooks in
 // use-page.ts. Sole writer of the state.
 import { type Access, initialState, type PageState, reduce } from './state.ts';
+import { readStored, writeStored } from './storage.ts';
 import { PageStream, type StreamWants } from './stream.ts';
 import { UsageHistory } from './usage-history.ts';
 
@@ -72,13 +73,25 @@ export class Page {
   }
 
   get token(): string | undefined {
-    return sessionStorage.getItem(tokenKey) ?? undefined;
+    return readStored('session', tokenKey);
   }
 
-  setToken(token: string): void {
-    sessionStorage.setItem(tokenKey, token);
-    if (this.#state.connection.kind === 'connected') void this.#readAccess();
+  /** Keeps the token for this tab if the kubelet accepts it; returns what the viewer should know. */
+  async setToken(token: string): Promise<string> {
+    const before = this.token;
+    writeStored('session', tokenKey, token);
+    try {
+      const { status } = await this.#fetchAccess();
+      if (status === 401) {
+        writeStored('session', tokenKey, before);
+        return 'The kubelet did not accept the token.';
+      }
+    } catch {
+      return 'The kubelet does not answer; the token is kept for this tab.';
+    }
+    if (this.#state.connection.kind === 'connected') await this.#readAccess();
     else this.#stream.retryNow();
+    return 'The token is kept until this tab is closed.';
   }
 
   /** A request to the kubelet with the token, if the viewer has one. */

@@ -101,12 +101,10 @@ async function readOnce(
   take: (explanation: EvictionExplanation) => void,
 ): Promise<string | undefined> {
   try {
-    const response = await page.fetch(
-      '../explain/eviction',
-      AbortSignal.any([closed, AbortSignal.timeout(30_000)]),
-    );
+    const response = await page.fetch('../explain/eviction', AbortSignal.timeout(30_000));
     if (!response.ok) return `The kubelet answered HTTP ${response.status} to /explain/eviction.`;
-    take((await response.json()) as EvictionExplanation);
+    const explanation = (await response.json()) as EvictionExplanation;
+    if (!closed.aborted) take(explanation);
     return undefined;
   } catch {
     return 'The kubelet did not answer /explain/eviction. The page tries again every 5 s.';

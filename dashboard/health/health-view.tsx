@@ -1,8 +1,7 @@
 // The kubelet's own health: checks, figures, calls in flight, loops.
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
 import type { KubeletHealth } from '../../src/api/ports/node-page.ts';
-import { usePage, useSelect } from '../data/use-page.ts';
+import { useSelect } from '../data/use-page.ts';
 import { Status } from '../parts/mark.tsx';
 import { Region } from '../parts/region.tsx';
 import { Term } from '../parts/term.tsx';
@@ -13,14 +12,7 @@ import { Calls } from './calls-table.tsx';
 import { Loops } from './loops-table.tsx';
 
 export function HealthView() {
-  const { page } = usePage();
   const health = useSelect((state) => state.health);
-  useEffect(() => {
-    page.want({ health: true });
-    return () => {
-      page.want({});
-    };
-  }, [page]);
   return (
     <section aria-label="Kubelet health">
       <div class="view-head">

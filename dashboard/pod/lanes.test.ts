@@ -48,6 +48,7 @@ describe('layOut', () => {
     [730, [0, 200, 400, 600]],
     [1_000, [0, 250, 500, 750, 1_000]],
     [95_000, [0, 25_000, 50_000, 75_000]],
+    [36 * 60_000, [0, 10 * 60_000, 20 * 60_000, 30 * 60_000]],
   ])('an axis of %i ms has round marks', (spanMs, want) => {
     expect(layOut(start([], { readyMs: 1_000 + spanMs }), 0).axis.ticks).toEqual(want);
   });

@@ -112,10 +112,15 @@ function clamp(share: number): number {
   return Math.min(1, Math.max(0, share));
 }
 
-/** Three to six round marks, the first at 0. */
+const minuteMs = 60_000;
+/** Round steps of longer axes, up to days. */
+const longSteps = [0.5, 1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1_440].map((minutes) => minutes * minuteMs);
+
+/** At most six round marks, the first at 0. */
 function ticksOf(spanMs: number): readonly number[] {
   const rough = spanMs / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
+  const steps = spanMs < 2 * minuteMs ? [1, 2, 2.5, 5, 10].map((factor) => factor * power) : longSteps;
+  const step = steps.find((each) => each >= rough) ?? rough;
   return Array.from({ length: Math.floor(spanMs / step) + 1 }, (_, at) => at * step);
 }

@@ -1,5 +1,4 @@
 // One pod: heading, tabs, and the tab. Keeps showing what was last known after the pod is gone.
-import { useEffect, useRef } from 'preact/hooks';
 import type { PodDetail } from '../../src/api/ports/node-page.ts';
 import { podHref, type Route, routeHref, viewHref } from '../data/route.ts';
 import { findPod } from '../data/state.ts';
@@ -19,9 +18,8 @@ export function PodView({ route }: { readonly route: PodRoute }) {
   const row = useSelect((state) => findPod(state.pods, route));
   const isListed = useSelect((state) => state.pods !== undefined);
   const detail = useSelect((state) => state.detail);
-  const uid = usePodStream(row?.uid);
-  const mine = detail?.uid === uid ? detail : undefined;
-  const shown = mine?.last;
+  const last = detail?.last;
+  const shown = last?.row.name === route.name && last.row.namespace === route.namespace ? last : undefined;
   const isGone = isListed && row === undefined;
   return (
     <>
@@ -37,24 +35,6 @@ export function PodView({ route }: { readonly route: PodRoute }) {
       )}
     </>
   );
-}
-
-/** Has the stream send this pod's detail; returns the pod last in view, also once it is gone. */
-function usePodStream(uid: PodDetail['row']['uid'] | undefined) {
-  const { page } = usePage();
-  const last = useRef(uid);
-  if (uid !== undefined) last.current = uid;
-  const wanted = last.current;
-  useEffect(() => {
-    if (wanted !== undefined) page.want({ pod: wanted });
-  }, [page, wanted]);
-  useEffect(
-    () => () => {
-      page.want({});
-    },
-    [page],
-  );
-  return wanted;
 }
 
 interface PodHeadProps {

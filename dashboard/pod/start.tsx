@@ -10,8 +10,8 @@ import { visible } from '../text/visible.ts';
 import { type Axis, type Lane, layOut, type Spender, spenderWords } from './lanes.ts';
 
 export function Start({ starts }: { readonly starts: readonly PodStart[] }) {
-  const [chosen, setChosen] = useState<number | undefined>(undefined);
-  const start = starts.find(({ beginMs }) => beginMs === chosen) ?? starts[0];
+  const [chosen, setChosen] = useState<string | undefined>(undefined);
+  const start = starts.find((each) => keyOf(each) === chosen) ?? starts[0];
   const isRunning = start?.stages.some(({ endMs }) => endMs === undefined) === true;
   const nowMs = useNow(isRunning ? 200 : 60_000);
   if (start === undefined)
@@ -25,13 +25,13 @@ export function Start({ starts }: { readonly starts: readonly PodStart[] }) {
     <select
       class="field"
       aria-label="Which start"
-      value={start.beginMs}
+      value={keyOf(start)}
       onChange={(event) => {
-        setChosen(Number(event.currentTarget.value));
+        setChosen(event.currentTarget.value);
       }}
     >
       {starts.map((each) => (
-        <option key={each.beginMs} value={each.beginMs}>
+        <option key={keyOf(each)} value={keyOf(each)}>
           {titleOf(each, nowMs)}
         </option>
       ))}
@@ -52,6 +52,11 @@ export function Start({ starts }: { readonly starts: readonly PodStart[] }) {
       <Legend lanes={lanes} />
     </Region>
   );
+}
+
+/** Containers may begin to restart in the same millisecond. */
+function keyOf({ beginMs, restartOf }: PodStart): string {
+  return `${beginMs}/${restartOf ?? ''}`;
 }
 
 function titleOf({ beginMs, restartOf }: PodStart, nowMs: number): string {
@@ -120,7 +125,7 @@ function grouped(lanes: readonly Lane[]): readonly (readonly Lane[])[] {
 function tickText(ms: number, spanMs: number): string {
   if (spanMs < 1_000) return `${ms} ms`;
   if (spanMs < 120_000) return `${ms / 1_000} s`;
-  return duration(ms);
+  return ms % 60_000 === 0 ? `${ms / 60_000} min` : duration(ms);
 }
 
 function LaneRow({ axis, lane }: { readonly lane: Lane; readonly axis: Axis }) {

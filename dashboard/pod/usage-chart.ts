@@ -27,7 +27,7 @@ export function createChart(box: HTMLElement, kind: UsageKind): UsageChart {
       width: box.clientWidth,
       height,
       legend: { show: false },
-      padding: [10, 4, 0, 0],
+      padding: [10, 16, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: { x: { time: true, auto: false }, y: { auto: false } },
       axes: [

@@ -28,7 +28,7 @@ const names = (rows: readonly PodRow[]) => rows.map(({ name }) => name);
 
 describe('sortRows', () => {
   const history = new UsageHistory();
-  history.reset([{ atMs: 1, node: [0, 0], pods: { a: [5, 100], b: [50, 10] } }]);
+  history.reset([{ atMs: 1, node: [0, 0], pods: { a: [5, 100 * 2 ** 20], b: [50, 10 * 2 ** 20] } }]);
   const rows = [
     row('b', { tone: 'good', restarts: 3, createdMs: 100 }),
     row('a', { tone: 'done', createdMs: 300 }),
@@ -47,6 +47,13 @@ describe('sortRows', () => {
   ])('by %s', (order, want) => {
     expect(names(sortRows(rows, parseOrder(order), history))).toEqual(want);
   });
+});
+
+test('keeps idle pods in place while they differ by less than is shown', () => {
+  const history = new UsageHistory();
+  history.reset([{ atMs: 1, node: [0, 0], pods: { a: [0.1, 5], b: [0.4, 9] } }]);
+  for (const order of ['-cpu', '-memory', 'cpu'])
+    expect(names(sortRows([row('b'), row('a')], parseOrder(order), history))).toEqual(['a', 'b']);
 });
 
 test('parseOrder reads what formatOrder writes, and begins with what needs attention', () => {

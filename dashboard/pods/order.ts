@@ -29,6 +29,9 @@ export function formatOrder({ by, descending }: Order): string {
 
 const urgency: Readonly<Record<PodRow['tone'], number>> = { bad: 0, busy: 1, good: 2, done: 3 };
 
+/** Idle pods differ by less than this from one sample to the next; they keep their places by name. */
+const shownUnit = { cpu: 1, memory: 1024 * 1024 } as const;
+
 export function sortRows(
   rows: readonly PodRow[],
   { by, descending }: Order,
@@ -49,7 +52,7 @@ export function sortRows(
       case 'cpu':
       case 'memory': {
         const now = history.now(row.uid, by);
-        return Number.isNaN(now) ? -1 : now;
+        return Number.isNaN(now) ? -1 : Math.round(now / shownUnit[by]);
       }
     }
   };

@@ -60,7 +60,7 @@ export class PodTableRow extends Component<PodTableRowProps> {
           {visible(row.source)}
         </td>
         <td role="cell" class="c-why" title={sentence}>
-          {sentence}
+          <div class="why-text">{sentence}</div>
         </td>
       </tr>
     );

@@ -27,6 +27,9 @@ const sortNames: Readonly<Record<(typeof sortKeys)[number], string>> = {
 
 /** Rows that are ordered by usage change places this often. */
 const steadyMs = 3_000;
+/** Moving many rows is a long layout for the browser. */
+const manyRows = 150;
+const steadyManyMs = 10_000;
 
 export function PodsView({ query }: { readonly query: URLSearchParams }) {
   const { navigate, page } = usePage();
@@ -34,8 +37,9 @@ export function PodsView({ query }: { readonly query: URLSearchParams }) {
   const [text, namespace] = [query.get('q') ?? '', query.get('ns') ?? ''];
   const order = parseOrder(query.get('sort'));
   const isLive = order.by === 'cpu' || order.by === 'memory';
-  const period = Math.floor(useNow(steadyMs) / steadyMs);
   const all = useMemo(() => [...(pods?.values() ?? [])], [pods]);
+  const periodMs = all.length > manyRows ? steadyManyMs : steadyMs;
+  const period = Math.floor(useNow(periodMs) / periodMs);
   const rows = useMemo(
     () => sortRows(filterRows(all, text, namespace), order, page.history),
     [all, text, namespace, order.by, order.descending, isLive ? period : 0],

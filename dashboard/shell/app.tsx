@@ -1,5 +1,5 @@
 // The page as a whole: header, node strip, the view that the address names, help, announcements.
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import type { Page } from '../data/page.ts';
 import type { Route } from '../data/route.ts';
 import { PageContext, type PageEnvironment, useSelect } from '../data/use-page.ts';
@@ -16,6 +16,7 @@ import { currentRoute, go, takeToken } from './location.ts';
 import { Notice } from './notice.tsx';
 import { TokenDialog } from './token-dialog.tsx';
 import { useKeys } from './use-keys.ts';
+import { focusHeading, useStreamWants, useViewChange } from './use-view.ts';
 
 const toastMs = 4_000;
 
@@ -89,7 +90,8 @@ function Layout({ environment }: { readonly environment: PageEnvironment }) {
     setDialog(undefined);
   }, []);
   useKeys(useMemo(() => ({ route, navigate, openHelp, copy }), [route, navigate, openHelp, copy]));
-  useHeadingFocus(route, nodeName);
+  useStreamWants();
+  useViewChange(nodeName);
   return (
     <div class={isStale ? 'app stale' : 'app'} data-view={route.view}>
       <button type="button" class="skip-link" onClick={focusHeading}>
@@ -123,26 +125,4 @@ function View({ route }: { readonly route: Route }) {
     case 'health':
       return <HealthView />;
   }
-}
-
-function focusHeading(): void {
-  document.querySelector<HTMLElement>('main h1')?.focus();
-}
-
-/** After a navigation a screen reader continues at the view's heading; the first view leaves the focus alone. */
-function useHeadingFocus(route: Route, nodeName: string | undefined): void {
-  const place = route.view === 'pod' ? `${route.namespace}/${route.name}/${route.tab}` : route.view;
-  const shown = useRef(place);
-  useEffect(() => {
-    const subject =
-      route.view === 'pod'
-        ? route.name
-        : { pods: 'Pods', eviction: 'Eviction', health: 'Kubelet' }[route.view];
-    document.title = nodeName === undefined ? subject : `${subject} · ${nodeName}`;
-    if (shown.current === place) return;
-    shown.current = place;
-    const isAnchor = route.view === 'pod' && (route.tab === 'spec' || route.tab === 'events');
-    // The pod's view scrolls to such a region itself.
-    if (!isAnchor) focusHeading();
-  }, [place, nodeName, route]);
 }

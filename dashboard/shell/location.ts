@@ -7,7 +7,7 @@ export function takeToken(page: Page): void {
   const found = tokenOf(location.hash);
   if (found === undefined) return;
   history.replaceState(null, '', found.next);
-  page.setToken(found.token);
+  void page.setToken(found.token);
 }
 
 export function currentRoute(): Route {

@@ -1,4 +1,5 @@
 // Light or dark: the system's choice, unless the viewer chose one, which this browser remembers.
+import { readStored, writeStored } from '../data/storage.ts';
 import { forgetColours } from '../parts/spark.ts';
 
 const key = 'kubelet-theme';
@@ -8,12 +9,12 @@ export type Theme = (typeof themes)[number];
 const prefersDark = matchMedia('(prefers-color-scheme: dark)');
 
 export function chosenTheme(): Theme {
-  const stored = localStorage.getItem(key);
+  const stored = readStored('local', key);
   return themes.find((theme) => theme === stored) ?? 'auto';
 }
 
 export function chooseTheme(theme: Theme): void {
-  localStorage.setItem(key, theme);
+  writeStored('local', key, theme);
   apply();
 }
 

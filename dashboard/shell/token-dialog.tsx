@@ -6,6 +6,9 @@ import { Dialog } from '../parts/dialog.tsx';
 export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
   const { announce, page } = usePage();
   const [token, setToken] = useState('');
+  const use = async (text: string) => {
+    announce(await page.setToken(text));
+  };
   return (
     <Dialog title="Enter a token" onClose={onClose}>
       <form
@@ -13,9 +16,8 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
         onSubmit={(event) => {
           event.preventDefault();
           if (token.trim() === '') return;
-          page.setToken(token.trim());
-          announce('The token is kept until this tab is closed');
           onClose();
+          void use(token.trim());
         }}
       >
         <p>

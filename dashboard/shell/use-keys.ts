@@ -1,5 +1,5 @@
 // Carries out the page's keys. Never takes a key from a field, a dialog or the terminal.
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { parentHref, parseRoute, podHref, type Route, viewHref } from '../data/route.ts';
 import { type KeyAction, readKey } from './keys.ts';
 
@@ -13,6 +13,8 @@ interface KeyTargets {
 const pairTimeoutMs = 1_500;
 
 export function useKeys(targets: KeyTargets): void {
+  const lastPodHref = useRef<string | undefined>(undefined);
+  if (targets.route.view === 'pod') lastPodHref.current = podHref(targets.route);
   useEffect(() => {
     let pending = '';
     let pressedMs = 0;
@@ -24,7 +26,7 @@ export function useKeys(targets: KeyTargets): void {
       const read = readKey(isLate ? '' : pending, event);
       pending = read.pending;
       pressedMs = event.timeStamp;
-      if (read.action !== undefined && act(read.action, targets)) event.preventDefault();
+      if (read.action !== undefined && act(read.action, targets, lastPodHref.current)) event.preventDefault();
     };
     addEventListener('keydown', listen);
     return () => {
@@ -44,7 +46,8 @@ function isTaken(target: Element, event: KeyboardEvent): boolean {
 }
 
 /** True if the key had an effect here. */
-function act(action: KeyAction, { copy, navigate, openHelp, route }: KeyTargets): boolean {
+function act(action: KeyAction, targets: KeyTargets, lastPodHref: string | undefined): boolean {
+  const { copy, navigate, openHelp, route } = targets;
   switch (action) {
     case 'filter':
       return focusOn(document.querySelector('main input[type="search"]'));
@@ -52,7 +55,7 @@ function act(action: KeyAction, { copy, navigate, openHelp, route }: KeyTargets)
     case 'previous':
     case 'first':
     case 'last':
-      return moveRow(action);
+      return moveRow(action, lastPodHref);
     case 'pods':
     case 'eviction':
     case 'health':
@@ -93,9 +96,12 @@ function focusOn(element: Element | null | undefined): boolean {
   return true;
 }
 
-function moveRow(action: 'next' | 'previous' | 'first' | 'last'): boolean {
+/** Begins at the row of the pod that was in view before. */
+function moveRow(action: 'next' | 'previous' | 'first' | 'last', lastPodHref: string | undefined): boolean {
   const links = Array.from(document.querySelectorAll('main [data-row-link]'));
   const at = links.findIndex((link) => link === document.activeElement);
+  const left = links.find((link) => link.getAttribute('href') === lastPodHref);
+  if (at < 0 && left !== undefined && action !== 'first' && action !== 'last') return focusOn(left);
   const next = {
     next: Math.min(at + 1, links.length - 1),
     previous: Math.max(at - 1, 0),
