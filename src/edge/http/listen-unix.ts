@@ -14,7 +14,7 @@ import { type ListenHttpOptions, listening, serveRequests, serverOptions } from 
 import { PacedTurns } from './paced-turns.ts';
 import { PeerLimits } from './peer-limits.ts';
 
-export interface ListenUnixOptions extends Omit<ListenHttpOptions, 'host' | 'port' | 'flag'> {
+interface ListenUnixOptions extends Omit<ListenHttpOptions, 'host' | 'port' | 'flag'> {
   readonly path: string;
 }
 
