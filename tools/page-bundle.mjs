@@ -17,19 +17,6 @@ const types = {
 /** Others are compressed already. */
 const compressed = new Set(['.html', '.js', '.css', '.txt', '.svg']);
 
-/** xterm.js creates styles that the policy of the page forbids, unless this comes first. */
-function strictStyles(root) {
-  const module = join(root, 'dashboard', 'strict-styles.ts');
-  return {
-    name: 'strict-styles',
-    setup: ({ onLoad }) =>
-      onLoad({ filter: /@xterm\/xterm\/lib\/xterm\.mjs$/ }, ({ path }) => ({
-        contents: `import ${JSON.stringify(module)};\n${readFileSync(path, 'utf8')}`,
-        loader: 'js',
-      })),
-  };
-}
-
 /** The result of esbuild. */
 export async function bundlePage(root, outdir, more = {}) {
   return await build({
@@ -49,7 +36,6 @@ export async function bundlePage(root, outdir, more = {}) {
     legalComments: 'linked',
     logLevel: 'warning',
     metafile: true,
-    plugins: [strictStyles(root)],
     ...more,
   });
 }
