@@ -18,6 +18,8 @@ interface Line {
 const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
 
+const linesOf = (stream: EventStream): readonly Line[] => stream.all('message') as readonly Line[];
+
 describeOnRig('merged logs', () => {
   let kubelet: Kubelet;
   const streams: EventStream[] = [];
@@ -32,7 +34,7 @@ describeOnRig('merged logs', () => {
     streams.push(stream);
     return stream;
   };
-  const texts = (stream: EventStream): readonly string[] => stream.all<Line>('message').map(({ x }) => x);
+  const texts = (stream: EventStream): readonly string[] => linesOf(stream).map(({ x }) => x);
 
   test('merges the logs of two containers, and ends at the end of the logs', async () => {
     const say = (name: string): string =>
@@ -49,14 +51,16 @@ describeOnRig('merged logs', () => {
     ]);
     const reader = open('pair', 'containers=b,a');
     await waitFor(() => reader.isEnded, 'the end of the stream', 20_000);
-    const times = reader.all<Line>('message').map(({ t }) => t);
+    const times = linesOf(reader).map(({ t }) => t);
     expect(times).toHaveLength(10);
     expect(times).toEqual(times.toSorted());
     expect(reader.all('end')).toEqual([{ why: 'The log is complete' }]);
-    expect(open('pair', 'tail=x')).toBeDefined();
+    const rejected = open('pair', 'tail=x');
+    await waitFor(() => rejected.isEnded, 'the rejection', 20_000);
+    expect(rejected.status).toBe(400);
   });
 
-  test('a viewer who reconnects after a restart of the kubelet gets every line of a counter once', async () => {
+  test('a viewer that reconnects after a restart of the kubelet gets every line of a counter once', async () => {
     const count = `i=0; while :; do i=$((i+1)); echo $i; [ $((i % 20)) -ne 0 ] || sleep 0.02; done & wait $!`;
     await pods.start(
       'counter',
@@ -119,7 +123,7 @@ describeOnRig('merged logs', () => {
     }
     const seconds = (Date.now() - startMs) / 1_000;
     const cpu = (kubelet.usage().cpuSeconds - cpuBefore) / seconds;
-    const last = viewer.all<Line>('message').at(-1);
+    const last = linesOf(viewer).at(-1);
     const lagMs = Date.now() - Date.parse(last?.t ?? '');
     pods.remove('flood');
     console.info(
@@ -130,7 +134,7 @@ describeOnRig('merged logs', () => {
     expect(viewer.all('skipped').length).toBeGreaterThan(0);
     expect(lagMs).toBeLessThan(6_000);
     expect(notReady).toEqual([]);
-    expect(cpu).toBeLessThan(0.6);
-    expect(slowestMs).toBeLessThan(1_000);
+    expect(cpu).toBeLessThan(0.8);
+    expect(slowestMs).toBeLessThan(2_000);
   });
 });

@@ -2,7 +2,7 @@
 // every other character that a reader would not see is made visible. Pure.
 // Invariants: linear time; nothing of the line is hidden besides complete escape sequences; HTML is text like any other.
 
-export interface TextSpan {
+interface TextSpan {
   readonly text: string;
   /** Class names, separated by blanks; empty for plain text. */
   readonly classes: string;

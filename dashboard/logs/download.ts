@@ -7,18 +7,14 @@ export function downloadLog(url: string, name: string): void {
     click(url, name);
     return;
   }
-  readBlob(url, token)
-    .then((blob) => {
-      const object = URL.createObjectURL(blob);
-      click(object, name);
-      setTimeout(() => URL.revokeObjectURL(object), 60_000);
-    })
-    .catch((err: unknown) => console.error(err));
+  download(url, name, token).catch((err: unknown) => console.error(err));
 }
 
-async function readBlob(url: string, token: string): Promise<Blob> {
+async function download(url: string, name: string, token: string): Promise<void> {
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
-  return response.blob();
+  const object = URL.createObjectURL(await response.blob());
+  click(object, name);
+  setTimeout(() => URL.revokeObjectURL(object), 60_000);
 }
 
 function click(url: string, name: string): void {

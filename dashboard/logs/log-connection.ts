@@ -32,6 +32,7 @@ interface LogConnectionDeps {
 
 const shortestRetryMs = 500;
 const longestRetryMs = 10_000;
+const longestSilenceMs = 45_000;
 
 export class LogConnection {
   readonly #deps: LogConnectionDeps;
@@ -39,6 +40,8 @@ export class LogConnection {
   #lastId = '';
   #retryMs = shortestRetryMs;
   #isComplete = false;
+  /** The kubelet ends a stream after some minutes, to check the credentials again. */
+  #isExpected = false;
 
   constructor(deps: LogConnectionDeps) {
     this.#deps = deps;
@@ -78,14 +81,19 @@ export class LogConnection {
     this.#retryMs = shortestRetryMs;
     const parser = new EventParser(this.#lastId);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (;;) {
-      await mayRead();
-      const { done, value } = await reader.read();
-      if (this.#abort.signal.aborted) return;
-      if (done) break;
-      for (const event of parser.push(value)) this.#take(event);
+    this.#isExpected = false;
+    try {
+      for (;;) {
+        await mayRead();
+        const { done, value } = await this.#unlessSilent(reader.read());
+        if (this.#abort.signal.aborted) return;
+        if (done) break;
+        for (const event of parser.push(value)) this.#take(event);
+      }
+    } finally {
+      reader.cancel().catch(() => undefined);
     }
-    if (!this.#isComplete) onState({ is: 'reconnecting' });
+    if (!this.#isComplete && !this.#isExpected) onState({ is: 'reconnecting' });
   }
 
   #take({ data, event, id }: ServerEvent): void {
@@ -99,11 +107,28 @@ export class LogConnection {
 
   #end({ retryMs, why }: { readonly why: string; readonly retryMs?: number }): void {
     if (retryMs !== undefined) {
+      this.#isExpected = true;
       this.#retryMs = Math.min(longestRetryMs, Math.max(100, retryMs));
       return;
     }
     this.#isComplete = true;
     this.#deps.onState({ is: 'ended', why });
+  }
+
+  /** The kubelet sends something every 15 s: a connection without it has broken down. */
+  async #unlessSilent<T>(reading: Promise<T>): Promise<T> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        () => reject(new Error('The kubelet has sent nothing for a while')),
+        longestSilenceMs,
+      );
+    });
+    try {
+      return await Promise.race([reading, silence]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   #sleep(ms: number): Promise<void> {

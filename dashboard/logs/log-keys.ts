@@ -1,7 +1,7 @@
 // The keys of the log view. Never takes a key from a field or a dialog.
 import { useEffect } from 'preact/hooks';
 
-export interface LogActions {
+interface LogActions {
   readonly follow: () => void;
   readonly search: () => void;
   readonly next: () => void;

@@ -6,7 +6,7 @@ import { createRow } from './log-row.ts';
 import type { LogSession } from './log-session.ts';
 import { VisibleLines } from './visible-lines.ts';
 
-export interface LinesOptions {
+interface LinesOptions {
   readonly wrap: boolean;
   readonly hasTimes: boolean;
   readonly names: readonly string[];

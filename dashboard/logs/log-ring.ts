@@ -14,7 +14,7 @@ export interface SentLine {
 export interface KeptLine extends SentLine {
   /** Counts all lines since the view was opened. */
   readonly number: number;
-  /** Not of the log: its text says what is missing here. */
+  /** Not of the log: its text describes what is missing here. */
   readonly isNote: boolean;
   /** In pixels; undefined before it was estimated or measured. */
   height?: number | undefined;
@@ -26,6 +26,8 @@ const maxBytes = 8 * 1024 * 1024;
 const lineBytes = 120;
 /** Dropped lines are removed from the array together. */
 const slack = 2_000;
+/** What arrives together must fit into the rest. */
+const fullShare = 0.95;
 
 export class LogRing {
   #lines: KeptLine[] = [];
@@ -48,9 +50,9 @@ export class LogRing {
     return this.#next;
   }
 
-  /** Another line would drop the oldest one. */
+  /** Further lines drop the oldest ones, or will soon. */
   get isFull(): boolean {
-    return this.size >= maxLines || this.#bytes >= maxBytes;
+    return this.size >= fullShare * maxLines || this.#bytes >= fullShare * maxBytes;
   }
 
   push(line: SentLine, isNote = false): void {

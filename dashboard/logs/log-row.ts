@@ -4,7 +4,7 @@ import type { KeptLine } from './log-ring.ts';
 import { timeOfDay } from './log-session.ts';
 import type { Ranges } from './matcher.ts';
 
-export interface RowOptions {
+interface RowOptions {
   /** Names of the containers, by index; without them, lines have no name. */
   readonly names: readonly string[];
   readonly hasTimes: boolean;
@@ -36,10 +36,10 @@ export function createRow(line: KeptLine, { hasTimes, isCurrent, names, ranges }
 }
 
 function element(tag: string, className: string, text: string): HTMLElement {
-  const made = document.createElement(tag);
-  made.className = className;
-  if (text !== '') made.textContent = text;
-  return made;
+  const created = document.createElement(tag);
+  created.className = className;
+  if (text !== '') created.textContent = text;
+  return created;
 }
 
 function appendText(parent: HTMLElement, line: string, ranges: Ranges | undefined): void {

@@ -27,7 +27,10 @@ export const createSearchWorker: CreateSearchWorker = (onAnswer, onFailure) => {
   const worker = new Worker(new URL('search-worker.js', document.baseURI), { type: 'module' });
   worker.addEventListener('message', ({ data }: MessageEvent<SearchAnswer>) => onAnswer(data));
   worker.addEventListener('error', onFailure);
-  return { post: (request) => worker.postMessage(request), terminate: () => worker.terminate() };
+  return {
+    post: (request) => worker.postMessage(request, { transfer: [] }),
+    terminate: () => worker.terminate(),
+  };
 };
 
 /** More lines per second are too many to be read out. */

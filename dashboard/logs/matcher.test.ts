@@ -8,6 +8,7 @@ const cases: readonly (readonly [pattern: string, text: string, want: readonly n
   ['x*', 'ab', [0, 0, 1, 1, 2, 2]],
   ['^$', '', [0, 0]],
   ['z', 'ab', undefined],
+  ['{"level":"\\-', '{"level":"-"}', [0, 11]],
   ['ü.', 'Ü😀', [0, 3]],
 ];
 for (const [pattern, text, want] of cases) {

@@ -8,10 +8,17 @@ const maxRangesPerLine = 50;
 
 /** The message for the viewer if the expression is not valid. Upper case letters make it case-sensitive. */
 export function compile(pattern: string): { readonly expression: RegExp } | { readonly problem: string } {
+  // Letters after a backslash are classes.
+  const letters = pattern.replace(/\\./g, '');
+  const flags = letters === letters.toLowerCase() ? 'gi' : 'g';
+  const unicode = tryCompile(pattern, `${flags}u`);
+  // Without the flag u, an expression such as {"level" is valid.
+  return 'problem' in unicode ? tryCompile(pattern, flags) : unicode;
+}
+
+function tryCompile(pattern: string, flags: string): ReturnType<typeof compile> {
   try {
-    // Letters after a backslash are classes.
-    const letters = pattern.replace(/\\./g, '');
-    return { expression: new RegExp(pattern, letters === letters.toLowerCase() ? 'giu' : 'gu') };
+    return { expression: new RegExp(pattern, flags) };
   } catch (err) {
     return { problem: err instanceof Error ? err.message : String(err) };
   }

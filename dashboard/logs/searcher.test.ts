@@ -34,7 +34,7 @@ function bench(hangs = false) {
   return { ring, searcher, write, requests, terminated: () => terminated };
 }
 
-test('finds the lines that are there and those that arrive', () => {
+test('finds the kept lines and those that arrive', () => {
   const { searcher, write } = bench();
   write('one', 'two', 'three');
   searcher.search('t');

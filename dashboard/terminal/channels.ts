@@ -29,7 +29,7 @@ export function closeStdinMessage(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([close, stdin]);
 }
 
-export type ChannelMessage =
+type ChannelMessage =
   | { readonly is: 'output'; readonly data: Uint8Array }
   | { readonly is: 'ended'; readonly exitCode: number | undefined; readonly why: string }
   | { readonly is: 'ignored' };

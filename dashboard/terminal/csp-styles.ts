@@ -6,13 +6,13 @@
 /** Returns the function that takes everything back. */
 export function constructStyles(document: Document): () => void {
   const sheets: CSSStyleSheet[] = [];
-  const create = Document.prototype.createElement;
+  const create = document.createElement.bind(document);
   const createElement = (tag: string, options?: ElementCreationOptions): HTMLElement => {
-    if (tag !== 'style') return withStyleAttribute(create.call(document, tag, options));
+    if (tag !== 'style') return withStyleAttribute(create(tag, options));
     const sheet = new CSSStyleSheet();
     sheets.push(sheet);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-    return standIn(create.call(document, 'span'), sheet);
+    return standIn(create('span'), sheet);
   };
   Object.defineProperty(document, 'createElement', { value: createElement, configurable: true });
   return () => {

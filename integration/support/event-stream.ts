@@ -43,10 +43,10 @@ export class EventStream {
   }
 
   /** The data of all messages of this event, parsed. */
-  all<T>(event: string): readonly T[] {
+  all(event: string): readonly unknown[] {
     return this.messages
       .filter((each) => each.event === event)
-      .flatMap(({ data }) => data.map((text) => JSON.parse(text) as T));
+      .flatMap(({ data }) => data.map((text) => JSON.parse(text) as unknown));
   }
 
   close(): void {

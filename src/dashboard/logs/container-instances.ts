@@ -2,7 +2,7 @@
 // Upstream: none.
 import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 import { allContainers } from '../../api/pod/find-container.ts';
-import type { ContainerInstance } from './container-tail.ts';
+import type { ContainerInstance } from './plan-opening.ts';
 
 /** As the handler of GET /containerLogs chooses. */
 type ChooseInstance = (

@@ -8,19 +8,9 @@ import { describeError, isAbort } from '../../base/errors.ts';
 import type { ByteRate } from './byte-rate.ts';
 import { LogPosition, Replay, type SavedPosition } from './log-position.ts';
 import { type LogLine, LogText } from './log-text.ts';
+import { type ContainerInstance, planOpening } from './plan-opening.ts';
 
-/** A container as it is now; texts for people. */
-export interface ContainerInstance {
-  readonly name: string;
-  readonly state: string;
-  /** The instance whose log is read, and the one before it; undefined without one. */
-  readonly current: string | undefined;
-  readonly previous: string | undefined;
-  /** No further instance can follow. */
-  readonly isFinal: boolean;
-}
-
-export interface TailDeps {
+interface TailDeps {
   /** Undefined once the pod is gone. */
   readonly look: () => ContainerInstance | undefined;
   readonly openLog: (query: URLSearchParams, signal: AbortSignal) => HttpAnswer | Promise<HttpAnswer>;
@@ -40,7 +30,7 @@ export interface TailOptions {
 }
 
 /** Output between two times was not sent. An empty time: not known. */
-export interface SkippedOutput {
+interface SkippedOutput {
   readonly from: string;
   readonly to: string;
 }
@@ -49,10 +39,10 @@ export interface SkippedOutput {
 const lookEveryMs = 500;
 /** A log without output for so long has nothing more for now. */
 export const idleMs = 20;
-/** A viewer who is further behind for so long, and by more than that, misses output. */
+/** A viewer that is further behind for so long, and by more than that, misses output. */
 const behindMs = 2_000;
 const behindBytes = 256 * 1024;
-/** A viewer who gets lines that are newer has everything. */
+/** A viewer that gets lines that are newer has everything. */
 const recentMs = 1_000;
 const newestLines = 200;
 /** Finding the newest lines may take this fraction of the time. */
@@ -125,14 +115,14 @@ export class ContainerTail {
     return skipped;
   }
 
-  /** Undefined before the log was opened: a viewer who reconnects begins as if it were the first time. */
+  /** Undefined before the log was opened: a viewer that reconnects begins as if it were the first time. */
   get saved(): SavedPosition | undefined {
     if (this.#saved !== undefined) return this.#saved;
     const saved = this.#position?.saved;
     return saved?.base === '' && !this.#isFromStart ? undefined : saved;
   }
 
-  /** Its next line may be there in a moment. */
+  /** It may have its next line in a moment. */
   get isReading(): boolean {
     return this.#advancing && this.#deps.clock.monotonic() - this.#advancingSinceMs < idleMs;
   }
@@ -148,7 +138,7 @@ export class ContainerTail {
     });
   }
 
-  /** Goes on with the newest lines if the viewer takes less than the log produces. */
+  /** Continues with the newest lines if the viewer takes less than the log produces. */
   skipIfBehind(): void {
     const nowMs = this.#deps.clock.monotonic();
     const isBehind = nowMs - this.#recentAtMs > behindMs && this.#readSince > behindBytes;
@@ -160,7 +150,7 @@ export class ContainerTail {
     this.#line = undefined;
     this.#text = new LogText();
     this.#replay = undefined;
-    // A viewer who reconnects before the first line resumes here.
+    // A viewer that reconnects before the first line resumes here.
     this.#saved = saved;
     this.#hasEverything();
     this.#close();
@@ -224,29 +214,21 @@ export class ContainerTail {
 
   /** Undefined if there is nothing to read now. */
   async #open(): Promise<AsyncIterator<Uint8Array> | undefined> {
-    const seen = this.#deps.look();
-    const { follow, previous } = this.#options;
-    const id = previous ? seen?.previous : seen?.current;
-    const own = this.#position?.id;
-    if (seen === undefined || (id !== undefined && id === this.#finished)) {
-      if (seen === undefined || previous || !follow || seen.isFinal) this.ended = true;
-      else await this.#pause();
+    const plan = planOpening(this.#deps.look(), this.#options, this.#position?.id, this.#finished);
+    if (plan.do === 'end') {
+      this.ended = true;
       return undefined;
     }
-    if (id === undefined) {
-      this.problem = seen.state;
+    if (plan.do === 'wait') {
+      this.problem = plan.problem ?? this.problem;
       await this.#pause();
       return undefined;
     }
-    // The end of an earlier instance first, if this viewer has seen only a part of it.
-    const isEarlier = !previous && own !== undefined && own !== id && own !== this.#finished;
-    const readsEarlier = isEarlier && own === seen.previous;
     const query = new URLSearchParams({ timestamps: 'true' });
-    if (previous || readsEarlier) query.set('previous', 'true');
-    else if (follow) query.set('follow', 'true');
+    if (plan.from !== 'whole') query.set(plan.from, 'true');
     const before = [this.#position, this.#saved, this.#gapFrom, this.#isFromStart] as const;
-    if (id === own || readsEarlier) this.#resume(own, query);
-    else this.#begin(id, isEarlier, query);
+    if (plan.resumes) this.#resume(plan.id, query);
+    else this.#begin(plan.id, plan.isGap, query);
     const body = await this.#request(query);
     if (body !== undefined) return body;
     [this.#position, this.#saved, this.#gapFrom, this.#isFromStart] = before;

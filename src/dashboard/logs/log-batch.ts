@@ -2,7 +2,7 @@
 // Invariant: bounded by maxBatchBytes and maxBatchLines; line breaks in data are escaped by JSON, so that a log cannot end a message.
 import type { LogLine } from './log-text.ts';
 
-export const maxBatchBytes = 64 * 1024;
+const maxBatchBytes = 64 * 1024;
 const maxBatchLines = 500;
 /** An encoded line is at most six times as long as this, and fits into a batch. */
 const maxEncodedText = 10 * 1024;

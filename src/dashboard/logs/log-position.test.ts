@@ -1,11 +1,11 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatPositions, LogPosition, parsePositions, Replay } from './log-position.ts';
 
 const timeOf = (ms: number): string =>
   `${new Date(1_767_225_600_000 + ms).toISOString().slice(0, 23)}000000Z`;
 
-/** The lines that a viewer gets who has seen `seen` of them and resumes. */
+/** The lines of a viewer that resumes after it has seen `seen` of them. */
 function resumed(times: readonly string[], seen: number, first = 0): readonly number[] {
   const position = new LogPosition('id');
   for (const time of times.slice(first, seen)) position.pass({ time });
@@ -17,7 +17,7 @@ function resumed(times: readonly string[], seen: number, first = 0): readonly nu
   return times.flatMap((time, index) => (time >= since && !replay.drop({ time }).drop ? [index] : []));
 }
 
-test('a viewer who reconnects loses and repeats no line, although lines are not in the order of their times', () => {
+test('a viewer that reconnects loses and repeats no line, although lines are not in the order of their times', () => {
   const steps = fc.array(fc.record({ stepMs: fc.nat(400), lateMs: fc.nat(900) }), {
     minLength: 2,
     maxLength: 60,
@@ -41,7 +41,7 @@ test('lines with the same time are counted', () => {
     expect(resumed(times, seen)).toEqual([0, 1, 2, 3, 4, 5, 6].slice(seen));
 });
 
-test('a viewer who began with the last lines resumes after them', () => {
+test('a viewer that began with the last lines resumes after them', () => {
   expect(resumed([1, 2, 3, 4, 5].map(timeOf), 4, 2)).toEqual([4]);
 });
 

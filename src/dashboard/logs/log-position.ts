@@ -85,7 +85,7 @@ export class LogPosition {
 export class Replay {
   readonly #saved: SavedPosition;
   #passed = 0;
-  /** The line at the base is there; otherwise the log was rotated away or it is another one. */
+  /** The log has the line at the base; otherwise the log was rotated away or it is another one. */
   #isExact: boolean | undefined;
   #isDone: boolean;
 

@@ -38,7 +38,7 @@ export class LogText {
     this.#at = 0;
   }
 
-  /** The next line, or undefined if the rest of it is not there yet. */
+  /** The next line, or undefined if the rest of it has not arrived yet. */
   next(): LogLine | undefined {
     while (this.#at < this.#piece.length) {
       const end = this.#piece.indexOf(newline, this.#at);

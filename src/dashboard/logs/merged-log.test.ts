@@ -18,9 +18,10 @@ interface Line {
   readonly cut?: boolean;
 }
 
-const stops: (() => Promise<unknown>)[] = [];
+const stops: { readonly all: Set<() => Promise<unknown>> } = { all: new Set() };
 afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
+  for (const stop of stops.all) await stop();
+  stops.all.clear();
 });
 
 function parse(bytes: Uint8Array): Message {
@@ -93,7 +94,7 @@ function view(containers: readonly MemoryContainer[], options: ViewOptions = {})
     abort.abort();
     await iterator.return();
   };
-  stops.push(stop);
+  stops.all.add(stop);
   const lines = (): Line[] =>
     messages
       .filter(({ event }) => event === 'message')
@@ -223,7 +224,7 @@ describe('what a viewer gets', () => {
   });
 });
 
-describe('a viewer who reconnects', () => {
+describe('a viewer that reconnects', () => {
   test('after five minutes gets every line once', async () => {
     const a = new MemoryContainer('a');
     const viewer = view([a]);
@@ -267,7 +268,7 @@ describe('a viewer who reconnects', () => {
     expect(second.events('skipped')).toEqual([]);
   });
 
-  test('is told what is missing if the instance it read is gone', async () => {
+  test('gets the times of what is missing if the instance it read is gone', async () => {
     const a = new MemoryContainer('a');
     a.write(1, 'seen');
     const first = view([a]);
@@ -333,7 +334,7 @@ describe('bounds', () => {
     expect(viewer.texts()).toEqual(hostile);
   });
 
-  test('reads no further than a viewer who stops reading', async () => {
+  test('reads no further than a viewer that stops reading', async () => {
     const a = new MemoryContainer('a');
     a.write(1, ...Array.from({ length: 5_000 }, () => text));
     const viewer = view([a], { tail: 5_000 });
@@ -353,10 +354,10 @@ describe('bounds', () => {
     a.write(1, ...numbers(0, 100));
     const clock = new FakeClock();
     let pauses = 0;
-    // Every look at the clock takes a millisecond.
+    // Every reading of the clock takes a millisecond.
     const monotonic = clock.monotonic.bind(clock);
-    let looks = 0;
-    clock.monotonic = () => monotonic() + looks++;
+    let readings = 0;
+    clock.monotonic = () => monotonic() + readings++;
     const viewer = view([a], { clock, follow: false, pause: async () => void pauses++ });
     await clock.until(viewer.pump());
     expect(viewer.texts()).toEqual(numbers(0, 100));

@@ -4,9 +4,10 @@
 import type { HttpAnswer } from '../../api/ports/http.ts';
 import type { Clock } from '../../base/clock.ts';
 import { ByteRate } from './byte-rate.ts';
-import { type ContainerInstance, ContainerTail, idleMs, type TailOptions } from './container-tail.ts';
+import { ContainerTail, idleMs, type TailOptions } from './container-tail.ts';
 import { eventMessage, LogBatch } from './log-batch.ts';
 import { formatPositions, type SavedPosition } from './log-position.ts';
+import type { ContainerInstance } from './plan-opening.ts';
 
 export interface MergedLogDeps {
   /** All containers of the pod; undefined once it is gone. */
@@ -21,7 +22,7 @@ export interface MergedLogDeps {
   readonly pause: () => Promise<void>;
 }
 
-export interface MergedLogOptions extends Omit<TailOptions, 'saved'> {
+interface MergedLogOptions extends Omit<TailOptions, 'saved'> {
   readonly containers: readonly string[];
   readonly saved: ReadonlyMap<string, SavedPosition>;
 }
@@ -45,6 +46,7 @@ export class MergedLog {
   readonly #endsAtMs: number;
   #wake: () => void = () => undefined;
   #reported = '';
+  #offeredAtMs: number | undefined;
   #sliceStartMs = 0;
 
   constructor(deps: MergedLogDeps, options: MergedLogOptions) {
@@ -53,6 +55,7 @@ export class MergedLog {
     this.#options = options;
     this.#sent = new ByteRate({ clock, bytesPerSecond: sentBytesPerSecond, burstBytes: sentBytesPerSecond });
     this.#endsAtMs = clock.monotonic() + longestMs;
+    this.#offeredAtMs = clock.monotonic();
     const input = new ByteRate({ clock, bytesPerSecond: readBytesPerSecond, burstBytes: readBytesPerSecond });
     this.#tails = options.containers.map(
       (name) =>
@@ -76,12 +79,26 @@ export class MergedLog {
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
-      yield* this.#untilEnd();
+      for await (const message of this.#untilEnd()) {
+        this.#offeredAtMs = this.#deps.clock.monotonic();
+        yield message;
+        this.#offeredAtMs = undefined;
+      }
     } finally {
       signal.removeEventListener('abort', onAbort);
-      this.#ended.abort();
-      for (const tail of this.#tails) tail.stop();
+      this.stop();
     }
+  }
+
+  /** Closes the logs. The stream ends when the client takes the next message. */
+  stop(): void {
+    this.#ended.abort();
+    for (const tail of this.#tails) tail.stop();
+  }
+
+  /** Since when the client has not taken a message. */
+  get offeredAtMs(): number | undefined {
+    return this.#offeredAtMs;
   }
 
   async *#untilEnd(): AsyncGenerator<Uint8Array, void> {
@@ -141,7 +158,7 @@ export class MergedLog {
     }
   }
 
-  /** One message with the lines that are there, and the skipped output before them. */
+  /** One message with the lines of all logs, and the skipped output before them. */
   async *#batch(): AsyncGenerator<Uint8Array, void> {
     const batch = new LogBatch();
     this.#sliceStartMs = this.#deps.clock.monotonic();

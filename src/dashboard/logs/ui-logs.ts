@@ -1,11 +1,11 @@
 // GET /ui/api/logs/{namespace}/{pod}: the merged logs of a pod's containers as server-sent events. Upstream: none; kubectl opens a
 // request per container and cannot resume. Invariants: errors are detected before the first byte; at most maxStreams at once.
 import type { HttpAnswer, HttpRequest, HttpResponse } from '../../api/ports/http.ts';
-import type { ContainerInstance } from './container-tail.ts';
 import { parsePositions } from './log-position.ts';
 import { MergedLog, type MergedLogDeps } from './merged-log.ts';
+import type { ContainerInstance } from './plan-opening.ts';
 
-export interface UiLogsDeps extends Pick<MergedLogDeps, 'clock' | 'pause'> {
+interface UiLogsDeps extends Pick<MergedLogDeps, 'clock' | 'pause'> {
   /** The containers of a pod in the order of its spec; undefined if there is no such pod. */
   readonly look: (namespace: string, pod: string) => readonly ContainerInstance[] | undefined;
   /** As GET /containerLogs. */
@@ -27,6 +27,8 @@ interface UiLogsRequest extends Pick<HttpRequest, 'headers' | 'query' | 'signal'
 }
 
 const maxStreams = 32;
+/** A client that reads nothing for so long makes room for others. */
+const stalledMs = 60_000;
 const maxContainers = 32;
 const defaultTail = 1_000;
 const maxTail = 20_000;
@@ -39,21 +41,15 @@ const streamHeaders = {
 };
 
 export function uiLogsHandler(deps: UiLogsDeps): (request: UiLogsRequest) => HttpResponse {
-  let streams = 0;
+  const streams = new Set<MergedLog>();
   return (request) => {
     const namespace = request.params['podNamespace'] ?? '';
     const pod = request.params['podID'] ?? '';
     const options = optionsOf(deps, namespace, pod, request);
     if ('status' in options) return options;
-    if (streams >= maxStreams)
+    if (streams.size >= maxStreams) stopStalled(streams, deps.clock.monotonic() - stalledMs);
+    if (streams.size >= maxStreams)
       return { ...refusal(429, `${maxStreams} log streams are open`), headers: { 'retry-after': '5' } };
-    streams += 1;
-    let isOpen = true;
-    const release = (): void => {
-      if (isOpen) streams -= 1;
-      isOpen = false;
-    };
-    request.signal.addEventListener('abort', release, { once: true });
     const log = new MergedLog(
       {
         look: () => deps.look(namespace, pod),
@@ -63,8 +59,20 @@ export function uiLogsHandler(deps: UiLogsDeps): (request: UiLogsRequest) => Htt
       },
       options,
     );
+    const release = (): void => void streams.delete(log);
+    streams.add(log);
+    request.signal.addEventListener('abort', release, { once: true });
     return { status: 200, headers: streamHeaders, body: released(log.messages(request.signal), release) };
   };
+}
+
+/** Clients that have read nothing since then make room. They resume later, as after any end of a stream. */
+function stopStalled(streams: Set<MergedLog>, sinceMs: number): void {
+  for (const log of streams) {
+    if (log.offeredAtMs === undefined || log.offeredAtMs > sinceMs) continue;
+    log.stop();
+    streams.delete(log);
+  }
 }
 
 async function* released(

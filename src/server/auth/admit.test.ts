@@ -34,6 +34,7 @@ describe('nodeAttributes', () => {
     ['systemLogs', 'GET', 'get', ['log']],
     ['checkpoint', 'POST', 'create', ['checkpoint']],
     ['containerLogs', 'GET', 'get', ['proxy']],
+    ['uiLogs', 'GET', 'get', ['proxy']],
     ['profiles', 'GET', 'get', ['proxy']],
     ['heapSnapshot', 'GET', 'create', ['proxy']],
     ['logVerbosity', 'PUT', 'update', ['proxy']],
