@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { aPod } from '../../../test/builders/builders.ts';
 import { EventStreamClient } from '../../../test/clients/event-stream-client.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { noPageRecords } from '../../../test/fakes/no-page-records.ts';
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import type { HttpAnswer } from '../../api/ports/http.ts';
@@ -13,7 +14,6 @@ import { Metrics } from '../../base/metrics.ts';
 import { Feed } from './feed.ts';
 import { FeedMetrics } from './feed-metrics.ts';
 import { HealthViews } from './health-views.ts';
-import { noRecords } from './no-records.ts';
 import { NodeViews } from './node-views.ts';
 
 const noSignals = {
@@ -122,12 +122,12 @@ describe('the stream', () => {
           volumes: { activities: () => [] },
           events: { recent: () => [] },
           history: undefined,
-          starts: noRecords.starts,
-          probes: noRecords.probes,
+          starts: noPageRecords.starts,
+          probes: noPageRecords.probes,
         },
         health: new HealthViews({
           checks,
-          records: noRecords.load,
+          records: noPageRecords.load,
           process: { load: () => ({ cpuSeconds: 1, residentBytes: 1, heapUsedBytes: 1, openFiles: 1 }) },
           loopDelay: { watch: () => undefined, longestSinceMs: () => [] },
           clock,
@@ -235,6 +235,18 @@ describe('the stream', () => {
       const changes = client.all('pods').slice(before);
       expect(changes.length).toBeLessThanOrEqual(5);
       expect(changes.every(({ all, rows }) => !all && rows.every(({ name }) => name === 'p'))).toBe(true);
+    });
+
+    test('one of 500 pods changes: only its row is sent', async () => {
+      for (let index = 0; index < 500; index++) put(`p${index}`);
+      const client = await connect();
+      expect(client.rows.size).toBe(500);
+      put('p7', 'Pending');
+      await clock.advance(1_000);
+      expect(client.all('pods').length).toBe(2);
+      expect(client.latest('pods').rows.map(({ name, status }) => [name, status])).toEqual([
+        ['p7', 'Pending'],
+      ]);
     });
 
     test('a removed pod is announced by its UID', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { noPageRecords } from '../../../test/fakes/no-page-records.ts';
 import { HealthViews } from './health-views.ts';
-import { noRecords } from './no-records.ts';
 
 function views() {
   const clock = new FakeClock();
@@ -12,7 +12,7 @@ function views() {
       { name: 'pleg', check: () => undefined },
       { name: 'runtime', check: () => 'x'.repeat(10_000) },
     ],
-    records: noRecords.load,
+    records: noPageRecords.load,
     process: { load: () => process },
     loopDelay: {
       watch: (forMs) => void watched.push(forMs),

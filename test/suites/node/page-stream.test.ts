@@ -9,7 +9,7 @@ let node: FakeNode;
 const clients: EventStreamClient[] = [];
 
 beforeEach(async () => {
-  node = new FakeNode({ config: { maxPods: 600 } });
+  node = new FakeNode({ config: { maxPods: 10 } });
   await node.start();
 });
 afterEach(async () => {
@@ -60,7 +60,7 @@ test('a new connection gets every level, then a sample and the node each second'
   expect(client.latest('node')).toMatchObject({
     ready: { ok: true, why: 'all health checks of the kubelet pass' },
     cpu: { capacityMillis: 2_000 },
-    pods: { running: 1, total: 1, max: 600 },
+    pods: { running: 1, total: 1, max: 10 },
     runtime: { ok: true },
     configuration: { state: 'static', pending: [] },
   });
@@ -192,22 +192,23 @@ test('nothing runs before the first and after the last viewer', async () => {
   expect(node.clock.pendingTimers()).toBe(timers);
 });
 
-test('500 pods are shown, and a change is sent alone', async () => {
-  const pods = Array.from({ length: 500 }, (_, index) =>
-    aPod({ name: `p${index}`, terminationGracePeriodSeconds: 1 }),
-  );
+test('500 pods are shown, most of them rejected, and a change is sent alone', async () => {
+  const pods = Array.from({ length: 500 }, (_, index) => aPod({ name: `p${index}` }));
   node.setApiPods(...pods);
   await node.clock.advance(500);
   const client = await connect();
   expect(client.rows.size).toBe(500);
-  await node.clock.advance(2_000);
+  await node.clock.advance(1_000);
+  const words = [...client.rows.values()].map(({ status, tone }) => `${status} ${tone}`);
+  expect(words.filter((word) => word === 'Running good').length).toBe(10);
+  expect(words.filter((word) => word === 'OutOfpods bad').length).toBe(490);
   const changes = client.all('pods').length;
-  node.setApiPods(...pods.slice(1));
-  await node.clock.advance(5_000);
-  expect(client.rows.size).toBe(499);
+  node.setApiPods(...pods.slice(0, 499));
+  await node.clock.advance(2_000);
   const later = client.all('pods').slice(changes);
   expect(later.some(({ all }) => all)).toBe(false);
-  expect(later.flatMap(({ gone }) => gone)).toEqual(['uid-p0']);
+  expect(later.flatMap(({ gone }) => gone)).toEqual(['uid-p499']);
+  expect(client.rows.size).toBe(499);
 });
 
 test.each([
