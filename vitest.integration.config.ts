@@ -48,6 +48,7 @@ const together = [
   'http-source',
   'image-pulls',
   'iptables',
+  'node-commands',
   'pods-api',
   'replay-cluster',
   'resize',

@@ -37,7 +37,10 @@ describeOnRig('merged logs', () => {
   test('merges the logs of two containers, and ends at the end of the logs', async () => {
     const say = (name: string): string =>
       `i=0; while [ $i -lt 5 ]; do i=$((i+1)); echo ${name} $i; sleep 0.2; done; ${exitsOnTerm}`;
-    await pods.start('pair', manifest('pair', { containers: [container('a', say('a')), container('b', say('b'))] }));
+    await pods.start(
+      'pair',
+      manifest('pair', { containers: [container('a', say('a')), container('b', say('b'))] }),
+    );
     const follower = open('pair', 'follow=true');
     await waitFor(() => texts(follower).length >= 10, 'ten lines', 20_000);
     expect(follower.all('containers')[0]).toEqual([
@@ -55,7 +58,10 @@ describeOnRig('merged logs', () => {
 
   test('a viewer who reconnects after a restart of the kubelet gets every line of a counter once', async () => {
     const count = `i=0; while :; do i=$((i+1)); echo $i; [ $((i % 20)) -ne 0 ] || sleep 0.02; done & wait $!`;
-    await pods.start('counter', manifest('counter', { containers: [container('main', `trap 'exit 0' TERM; ${count}`)] }));
+    await pods.start(
+      'counter',
+      manifest('counter', { containers: [container('main', `trap 'exit 0' TERM; ${count}`)] }),
+    );
     const query = 'follow=true&tail=20000';
     const first = open('counter', query);
     await waitFor(() => texts(first).length > 1_000, 'a thousand lines', 20_000);
@@ -86,10 +92,18 @@ describeOnRig('merged logs', () => {
   test('a container that writes 50 MB/s of garbage costs its viewer 1 MiB/s, and other pods nothing', async () => {
     const garbage = `printf '\\033[31m<script>alert(1)</script>\\033]0;x\\007\\n'; head -c 2500000 /dev/urandom; usleep 50000`;
     const web = container('main', 'mkdir /www; echo ok > /www/healthz; exec httpd -f -p 8080 -h /www', {
-      readinessProbe: { httpGet: { path: '/healthz', port: 8080 }, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 1 },
+      readinessProbe: {
+        httpGet: { path: '/healthz', port: 8080 },
+        periodSeconds: 1,
+        timeoutSeconds: 1,
+        failureThreshold: 1,
+      },
     });
     await pods.start('web', manifest('web', { containers: [web] }));
-    await pods.start('flood', manifest('flood', { containers: [container('main', `while :; do ${garbage}; done`)] }));
+    await pods.start(
+      'flood',
+      manifest('flood', { containers: [container('main', `while :; do ${garbage}; done`)] }),
+    );
     const startMs = Date.now();
     const cpuBefore = kubelet.usage().cpuSeconds;
     const viewer = open('flood', 'follow=true');

@@ -1,10 +1,6 @@
-import type { BuildOptions, BuildResult } from 'esbuild';
+import type { BuildResult } from 'esbuild';
 
-export function bundlePage(
-  root: string,
-  outdir: string,
-  more?: BuildOptions,
-): Promise<BuildResult<{ metafile: true }>>;
+export function bundlePage(root: string, outdir: string): Promise<BuildResult<{ metafile: true }>>;
 export function compress(
   extension: string,
   content: Uint8Array,

@@ -17,24 +17,16 @@ const types = {
 /** Others are compressed already. */
 const compressed = new Set(['.html', '.js', '.css', '.txt', '.svg']);
 
-/** xterm.js creates styles that the policy of the page forbids, unless this comes first. */
-function strictStyles(root) {
-  const module = join(root, 'dashboard', 'strict-styles.ts');
-  return {
-    name: 'strict-styles',
-    setup: ({ onLoad }) =>
-      onLoad({ filter: /@xterm\/xterm\/lib\/xterm\.mjs$/ }, ({ path }) => ({
-        contents: `import ${JSON.stringify(module)};\n${readFileSync(path, 'utf8')}`,
-        loader: 'js',
-      })),
-  };
-}
-
 /** The result of esbuild. */
-export async function bundlePage(root, outdir, more = {}) {
+export async function bundlePage(root, outdir) {
   return await build({
     absWorkingDir: root,
-    entryPoints: { app: join(root, 'dashboard', 'main.tsx') },
+    entryPoints: {
+      app: join(root, 'dashboard', 'main.tsx'),
+      // The page loads these by their names.
+      'search-worker': join(root, 'dashboard', 'logs', 'search-worker.ts'),
+      terminal: join(root, 'dashboard', 'terminal', 'terminal.css'),
+    },
     outdir,
     chunkNames: '[name]-[hash]',
     assetNames: '[name]-[hash]',
@@ -49,8 +41,6 @@ export async function bundlePage(root, outdir, more = {}) {
     legalComments: 'linked',
     logLevel: 'warning',
     metafile: true,
-    plugins: [strictStyles(root)],
-    ...more,
   });
 }
 

@@ -55,13 +55,6 @@ test('the terminal is not part of what is loaded first', () => {
   expect(sources.filter((source) => source.includes('node_modules/@xterm/'))).toEqual([]);
 });
 
-test('xterm.js comes with what keeps its styles within the policy of the page', async () => {
-  const entryPoints = { terminal: join(root, 'node_modules', '@xterm', 'xterm', 'lib', 'xterm.mjs') };
-  const { metafile } = await bundlePage(root, directory, { entryPoints, write: false });
-  const inputs = Object.values(metafile.outputs).flatMap((output) => Object.keys(output.inputs));
-  expect(inputs).toContain('dashboard/strict-styles.ts');
-});
-
 test('the page names nothing outside of it, and has nothing inline that its policy forbids', () => {
   const html = readFileSync(join(directory, 'index.html'), 'utf8');
   const linked = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, url = '']) => url);

@@ -1,11 +1,11 @@
 // The command behind `make run`: starts a private containerd and a standalone kubelet in ./.run (or the folder given as
 // argument), runs the pods of its manifests/ and displays them until Ctrl-C. Only the manifests remain afterwards.
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { containerdPaths } from '../integration/rig/containerd.ts';
-import type { Kubelet, KubeletOptions } from '../integration/rig/kubelet.ts';
+import { freePort, type Kubelet, type KubeletOptions } from '../integration/rig/kubelet.ts';
 import { clearWorkspace } from '../integration/rig/leftovers.ts';
 import { rigUnavailableReason } from '../integration/rig/prerequisites.ts';
 import { identify } from '../integration/rig/process.ts';
@@ -19,8 +19,11 @@ import {
   takeOver,
   workspaceCount,
 } from '../integration/rig/workspace.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
+import { type ExplainedPod, type PodLine, podLines } from '../src/terminal/pod-rows.ts';
+import { parseSafeJson } from '../src/terminal/safe-text.ts';
 import { TestAuthority } from '../test/api-server/pki.ts';
-import { changesBetween, rowsOf, tableOf, type ViewRow } from './run-view.ts';
+import { runView } from './run-view.ts';
 
 const root = repositoryRoot();
 const runDir = resolve(process.argv[2] ?? join(root, '.run'));
@@ -29,6 +32,7 @@ const manifestDir = join(runDir, 'manifests');
 const accessDir = join(liveDir, 'access');
 const curlConfig = join(accessDir, 'curl');
 const refreshMs = 500;
+const dashboardPort = 4194;
 /** Linux limits the path of a unix socket to 108 bytes, and containerd appends to ours. */
 const maxSocketBytes = 100;
 
@@ -117,7 +121,15 @@ function makeAccess(): Pick<KubeletOptions, 'client' | 'config'> {
   };
 }
 
-function hints(kubelet: Kubelet): readonly string[] {
+/** The address of the page of the node, with the token that lets its user run commands in containers. */
+function pageUrl(kubelet: Kubelet, port: number): string {
+  const token = readFileSync(join(kubelet.rootDir, 'dashboard-token'), 'utf8').trim();
+  return `http://127.0.0.1:${port}/ui/#token=${token}`;
+}
+
+function hints(kubelet: Kubelet, page: string): readonly string[] {
+  const command = here(join(root, 'bin', 'kubelet'));
+  const to = `--root-dir ${here(kubelet.rootDir)}`;
   const commands = [
     [`edit ${here(join(manifestDir, 'hello.yaml'))}`, 'replaces the pod; deleting the file deletes the pod'],
     ['pkill -9 -f hello-clock', 'kills a container, which the kubelet restarts'],
@@ -125,45 +137,31 @@ function hints(kubelet: Kubelet): readonly string[] {
       `curl -sK ${here(curlConfig)} https://127.0.0.1:${kubelet.securePort}/pods`,
       'lists the pods with their status',
     ],
-    [`tail -F ${here(kubelet.podLogsDir)}/*/*/*.log`, 'follows the logs of the containers'],
+    [`${command} explain hello ${to}`, 'explains the state of the pod'],
+    [`${command} logs -f hello -c clock ${to}`, 'follows the log of a container'],
+    [`${command} history ${to}`, 'lists why containers ended'],
     [`less ${here(kubelet.log.path)}`, 'opens the log of the kubelet'],
   ] as const;
-  const width = Math.max(...commands.map(([command]) => command.length));
-  const lines = commands.map(([command, what]) => `  ${command.padEnd(width)}  ${what}`);
-  return ['try next, in another terminal:', ...lines, 'Ctrl-C stops everything.'];
+  const width = Math.max(...commands.map(([each]) => each.length).filter((length) => length < 80));
+  const lines = commands.map(([each, what]) => `  ${each.padEnd(width)}  ${what}`);
+  return [
+    `the page of the node: ${page}`,
+    'try next, in another terminal:',
+    ...lines,
+    'Ctrl-C stops everything.',
+  ];
 }
 
-/** Redraws the table when it changes. */
-function terminalView(kubelet: Kubelet): (rows: readonly ViewRow[], health: string) => void {
-  let shown = '';
-  return (rows, health) => {
-    const columns = process.stdout.columns;
-    const lines = [
-      `node ${kubelet.nodeName}, kubelet ${health}`,
-      '',
-      ...tableOf(rows, Date.now()),
-      '',
-      ...hints(kubelet),
-    ];
-    // Each line clears the remainder of the old one, which avoids flicker.
-    const text = lines.map((line) => `${line.slice(0, columns)}\x1b[K`).join('\n');
-    if (text !== shown) process.stdout.write(`${shown === '' ? '\x1b[2J' : ''}\x1b[H${text}\n\x1b[J`);
-    shown = text;
-  };
-}
-
-/** Prints one line per change. */
-function lineView(kubelet: Kubelet): (rows: readonly ViewRow[], health: string) => void {
-  let before: readonly ViewRow[] = [];
-  let healthBefore = '';
-  for (const line of hints(kubelet)) console.log(line);
-  return (rows, health) => {
-    const time = new Date().toISOString().slice(11, 19);
-    if (health !== healthBefore) console.log(`${time} kubelet ${health}`);
-    for (const change of changesBetween(before, rows)) console.log(`${time} ${change}`);
-    before = rows;
-    healthBefore = health;
-  };
+async function readPods(kubelet: Kubelet): Promise<readonly PodLine[]> {
+  const [list, explained] = await Promise.all(
+    ['/pods', '/explain'].map(async (path) => {
+      const { status, text } = await kubelet.secure(path);
+      if (status !== 200) throw new Error(`GET ${path} returned ${status}`);
+      return parseSafeJson(text);
+    }),
+  );
+  const { items } = list as { readonly items?: readonly Pod[] | null };
+  return podLines(items ?? [], (explained as { readonly pods: readonly ExplainedPod[] }).pods);
 }
 
 async function healthOf(kubelet: Kubelet): Promise<string> {
@@ -172,13 +170,14 @@ async function healthOf(kubelet: Kubelet): Promise<string> {
 }
 
 /** Displays the pods until the signal; throws if the kubelet exits by itself. */
-async function watchPods(kubelet: Kubelet, signal: AbortSignal): Promise<void> {
-  const show = process.stdout.isTTY ? terminalView(kubelet) : lineView(kubelet);
+async function watchPods(kubelet: Kubelet, page: string, signal: AbortSignal): Promise<void> {
+  const hintLines = hints(kubelet, page);
+  const show = runView(kubelet.nodeName, hintLines);
   while (!signal.aborted) {
     if (!kubelet.running)
       throw new Error(`the kubelet exited:\n${kubelet.log.lines().slice(-10).join('\n')}`);
     try {
-      show(rowsOf(await kubelet.pods()), await healthOf(kubelet));
+      show(await readPods(kubelet), await healthOf(kubelet));
     } catch {
       show([], 'does not answer');
     }
@@ -189,19 +188,22 @@ async function watchPods(kubelet: Kubelet, signal: AbortSignal): Promise<void> {
 async function runUntil(signal: AbortSignal): Promise<void> {
   checkMachine();
   removeIncompleteClaims(runDir);
-  const rig = new Rig(await takeGround(), { masquerade: true, registry: false });
+  const workspace = await takeGround();
+  const rig = new Rig(workspace, { masquerade: true, registry: false });
   try {
     console.log(`starting containerd and the kubelet in ${here(runDir)}`);
     await rig.start();
     copySample();
+    const port = await freePort(workspace, dashboardPort);
     const kubelet = rig.newKubelet({
       nodeName: 'local',
+      flags: [`--dashboard-port=${port}`],
       manifestDir,
       ports: { healthz: 10_248, secure: 10_250 },
       ...makeAccess(),
     });
     if (!signal.aborted) await kubelet.start();
-    if (!signal.aborted) await watchPods(kubelet, signal);
+    if (!signal.aborted) await watchPods(kubelet, pageUrl(kubelet, port), signal);
   } finally {
     console.log('\nstopping');
     await rig.stop();

@@ -57,7 +57,7 @@ const portRange = { first: 20_000, perRig: 46 };
 let chosenPorts = 0;
 
 /** A port that was free a moment ago: the preferred one, or the next of the rig. */
-async function freePort(workspace: RigWorkspace, preferred?: number): Promise<number> {
+export async function freePort(workspace: RigWorkspace, preferred?: number): Promise<number> {
   const rig = Number(workspace.prefix.split('.')[2]);
   const wanted = preferred ?? portRange.first + rig * portRange.perRig + (chosenPorts++ % portRange.perRig);
   const server = createServer().listen(wanted, '127.0.0.1');

@@ -58,8 +58,11 @@ export class EventStream {
     const messages = (this.#rest + text).split('\n\n');
     this.#rest = messages.pop() ?? '';
     for (const message of messages) {
-      const fields = message.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
-      const of = (name: string): string[] => fields.flatMap(([field, value = '']) => (field === name ? [value] : []));
+      const fields = message
+        .split('\n')
+        .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
+      const of = (name: string): string[] =>
+        fields.flatMap(([field, value = '']) => (field === name ? [value] : []));
       this.lastId = of('id')[0] ?? this.lastId;
       const data = of('data');
       if (data.length > 0) this.messages.push({ event: of('event')[0] ?? 'message', data });

@@ -4,7 +4,6 @@ import { allFlags } from './flag-index.ts';
 import { helpText } from './help.ts';
 import { loadCommandLine } from './load-command-line.ts';
 import {
-  argumentProblem,
   findSubcommand,
   subcommandHelp,
   subcommandNames,
@@ -34,19 +33,6 @@ test('a word behind a flag stays a stray argument', async () => {
     exitCode: 1,
     text: expect.stringContaining('unknown command "man": the kubelet takes flags only') as string,
   });
-});
-
-describe('arguments', () => {
-  const cases = [
-    ['man', [], undefined],
-    ['man', ['x'], 'unexpected argument "x"'],
-    ['completion', ['fish'], undefined],
-    ['completion', [], 'needs one of bash, zsh, fish'],
-    ['completion', ['tcsh'], '"tcsh" is not one of bash, zsh, fish'],
-    ['completion', ['bash', 'x'], 'unexpected argument "x"'],
-  ] as const;
-  for (const [name, args, problem] of cases)
-    test(`kubelet ${[name, ...args].join(' ')}`, () => expect(argumentProblem(name, args)).toBe(problem));
 });
 
 test('--help lists every command with its usage, and so does the help of the command', () => {

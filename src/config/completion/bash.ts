@@ -1,14 +1,21 @@
 // The completion script of bash 4 and newer, without the package bash-completion. Pure.
 import { allFlags } from '../command-line/flag-index.ts';
-import { subcommandNames, subcommands } from '../command-line/subcommands.ts';
-import { type ValueCompletion, valueCompletion } from './value-completion.ts';
+import {
+  argumentWords,
+  type SubcommandName,
+  subcommandNames,
+  subcommands,
+} from '../command-line/subcommands.ts';
+import { optionCompletion, type ValueCompletion, valueCompletion } from './value-completion.ts';
 
 export function bashCompletion(): string {
   const flags = allFlags.map((entry) => (entry.isBoolean ? `--${entry.name}` : `--${entry.name}=`));
   return `# bash completion of the kubelet, written by "kubelet completion bash".
 ${helpers}
-# Completes the value $2 of the flag $1. $3 is put in front of each candidate.
+# Completes the value $2 of the flag $1 of the command $4. $3 is put in front of each candidate.
 _kubelet_value() {
+  case $4$1 in
+${ownValueCases()}  esac
   case $1 in
 ${valueCases()}  esac
 }
@@ -17,7 +24,7 @@ _kubelet_flags=${quoted(flags.join(' '))}
 
 ${main}
 ${commandCases()}    esac
-    _kubelet_flag "$cur" "$prev" "$_kubelet_flags$own"
+    _kubelet_flag "$cur" "$prev" "\${flags-$_kubelet_flags$own}" "$command"
   fi
   # Bash replaces only what follows the last of its word breaks.
   local replaced=\${COMP_WORDS[COMP_CWORD]}
@@ -60,13 +67,13 @@ _kubelet_paths() { # ACTION CURRENT PREFIX
 `;
 
 /** Below: COMP_WORDS joined again into `words`, since bash splits words at = and :. */
-const main = String.raw`_kubelet_flag() { # CURRENT PREVIOUS FLAGS
+const main = String.raw`_kubelet_flag() { # CURRENT PREVIOUS FLAGS COMMAND
   local name=${'$'}{2//_/-}
   if [[ $1 == --*=* ]]; then
     name=${'$'}{1%%=*}
-    _kubelet_value "${'$'}{name//_/-}" "${'$'}{1#*=}" "$name="
+    _kubelet_value "${'$'}{name//_/-}" "${'$'}{1#*=}" "$name=" "$4"
   elif [[ -n $name && " $3 " == *" $name= "* ]]; then
-    _kubelet_value "$name" "$1" ''
+    _kubelet_value "$name" "$1" '' "$4"
   else
     _kubelet_words "$3" "$1" ''
   fi
@@ -87,7 +94,8 @@ _kubelet() {
     [[ $piece =~ ^[=:]+$ ]] && glued=1
   done
   local last=$((${'$'}{#words[@]} - 1))
-  local cur=${'$'}{words[last]} prev= own=
+  local cur=${'$'}{words[last]} prev= own= command= flags
+  unset flags
   ((last > 0)) && prev=${'$'}{words[last - 1]}
   if ((last == 0)) && [[ $cur != -* ]]; then
     _kubelet_words ${quoted(subcommandNames.join(' '))} "$cur" ''
@@ -95,31 +103,40 @@ _kubelet() {
     case ${'$'}{words[0]} in`;
 
 function commandCases(): string {
-  return subcommandNames
-    .map((name) => {
-      const { argument, options, takesKubeletFlags } = subcommands[name];
-      if (takesKubeletFlags)
-        return `      ${name}) own=${quoted(options.map((option) => ` --${option.name}=`).join(''))} ;;\n`;
-      return `      ${name})
-        ((last == 1)) && _kubelet_words ${quoted([...argument, '--help'].join(' '))} "$cur" ''
+  return subcommandNames.map(commandCase).join('');
+}
+
+function commandCase(name: SubcommandName): string {
+  const { options, takesKubeletFlags } = subcommands[name];
+  const own = options.map((option) => ` --${option.name}${option.values === undefined ? '' : '='}`).join('');
+  if (takesKubeletFlags) return `      ${name}) own=${quoted(own)} command=${name} ;;\n`;
+  if (options.length > 0) return `      ${name}) flags=${quoted(`--help${own}`)} command=${name} ;;\n`;
+  return `      ${name})
+        ((last == 1)) && _kubelet_words ${quoted([...argumentWords(subcommands[name]), '--help'].join(' '))} "$cur" ''
         return 0
         ;;\n`;
-    })
-    .join('');
 }
 
 function valueCases(): string {
-  const own = subcommandNames.flatMap((name) =>
-    subcommands[name].options.map(({ name: option, values }) =>
-      valueCase(`--${option}`, { kind: 'words', words: values }),
-    ),
-  );
-  return [...allFlags.map((entry) => valueCase(`--${entry.name}`, valueCompletion(entry))), ...own].join('');
+  return allFlags.map((entry) => valueCase(`--${entry.name}`, valueAction(valueCompletion(entry)))).join('');
 }
 
-function valueCase(pattern: string, completion: ValueCompletion): string {
-  const action = valueAction(completion);
-  return action === undefined ? '' : `    ${pattern}) ${action} "$2" "$3" ;;\n`;
+/** The values of the options of commands, which may have the names of flags. */
+function ownValueCases(): string {
+  return subcommandNames
+    .flatMap((name) =>
+      subcommands[name].options.map((option) => {
+        const completion = optionCompletion(option);
+        const action = completion === undefined ? undefined : valueAction(completion);
+        return completion === undefined ? '' : valueCase(`${name}--${option.name}`, action ?? ':', true);
+      }),
+    )
+    .join('');
+}
+
+function valueCase(pattern: string, action: string | undefined, isLast = false): string {
+  if (action === undefined) return '';
+  return `    ${pattern}) ${action} "$2" "$3"${isLast ? '; return' : ''} ;;\n`;
 }
 
 function valueAction(completion: ValueCompletion): string | undefined {

@@ -1,7 +1,13 @@
 // The completion script of fish 3 and newer. Pure.
 import { allFlags, type FlagEntry } from '../command-line/flag-index.ts';
-import { type SubcommandName, subcommandNames, subcommands } from '../command-line/subcommands.ts';
-import { shortText, type ValueCompletion, valueCompletion } from './value-completion.ts';
+import type { SubcommandOption } from '../command-line/subcommand-table.ts';
+import {
+  argumentWords,
+  type SubcommandName,
+  subcommandNames,
+  subcommands,
+} from '../command-line/subcommands.ts';
+import { optionCompletion, shortText, type ValueCompletion, valueCompletion } from './value-completion.ts';
 
 export function fishCompletion(): string {
   const withoutFlags = subcommandNames.filter((name) => !subcommands[name].takesKubeletFlags);
@@ -49,15 +55,22 @@ end
 `;
 
 function commandLines(name: SubcommandName): readonly string[] {
-  const { argument, options, summary } = subcommands[name];
+  const { options, summary } = subcommands[name];
   return [
     `complete -c kubelet -n __kubelet_is_first -a ${name} -d ${quoted(summary)}`,
-    ...argument.map((word) => `complete -c kubelet -n '__kubelet_is_argument_of ${name}' -a ${word}`),
+    ...argumentWords(subcommands[name]).map(
+      (word) => `complete -c kubelet -n '__kubelet_is_argument_of ${name}' -a ${word}`,
+    ),
     ...options.map(
       (option) =>
-        `complete -c kubelet -n '__kubelet_is_command ${name}' -l ${option.name} -x -a ${quoted(option.values.join(' '))} -d ${quoted(option.summary)}`,
+        `complete -c kubelet -n '__kubelet_is_command ${name}' -l ${option.name}${option.short === undefined ? '' : ` -s ${option.short}`}${optionValue(option)} -d ${quoted(option.summary)}`,
     ),
   ];
+}
+
+function optionValue(option: SubcommandOption): string {
+  const completion = optionCompletion(option);
+  return completion === undefined ? '' : valueOptions(completion, false);
 }
 
 function flagLine(entry: FlagEntry): string {

@@ -1,5 +1,6 @@
 // What a shell offers as the value of a flag, decided from the flag's row. Pure.
 import type { FlagEntry } from '../command-line/flag-index.ts';
+import type { SubcommandOption } from '../command-line/subcommand-table.ts';
 import { listedGates } from '../gates/feature-gates.ts';
 
 export type ValueCompletion =
@@ -21,6 +22,14 @@ export function valueCompletion({ field, isBoolean, spec, type }: FlagEntry): Va
   if (completes === 'file' || completes === 'directory') return { kind: completes };
   if (completes !== undefined) return { kind: field.kind === 'strings' ? 'list' : 'words', words: completes };
   return { kind: field.path ? 'file' : 'none' };
+}
+
+/** Undefined for an option without a value. */
+export function optionCompletion({ values }: SubcommandOption): ValueCompletion | undefined {
+  if (values === undefined) return undefined;
+  if (typeof values === 'object') return { kind: 'words', words: values };
+  if (values === 'FILE') return { kind: 'file' };
+  return { kind: values === 'DIRECTORY' ? 'directory' : 'none' };
 }
 
 /** The first sentence of a description, for the shells that show it beside the flag. */

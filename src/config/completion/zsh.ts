@@ -1,7 +1,13 @@
 // The completion script of zsh. Pure.
 import { allFlags, type FlagEntry } from '../command-line/flag-index.ts';
-import { type SubcommandName, subcommandNames, subcommands } from '../command-line/subcommands.ts';
-import { shortText, type ValueCompletion, valueCompletion } from './value-completion.ts';
+import type { SubcommandOption } from '../command-line/subcommand-table.ts';
+import {
+  argumentWords,
+  type SubcommandName,
+  subcommandNames,
+  subcommands,
+} from '../command-line/subcommands.ts';
+import { optionCompletion, shortText, type ValueCompletion, valueCompletion } from './value-completion.ts';
 
 export function zshCompletion(): string {
   return `#compdef kubelet
@@ -36,20 +42,35 @@ function indented(line: string): string {
 
 function commandCase(name: SubcommandName): string {
   const { argument, options, takesKubeletFlags } = subcommands[name];
-  if (takesKubeletFlags) {
-    const own = options.map((option) =>
-      quoted(`--${option.name}=[${optionText(option.summary)}]:value:(${option.values.join(' ')})`),
-    );
+  const own = options.flatMap(optionSpecs).join(' ');
+  if (takesKubeletFlags)
     return `    ${name})
-      flags+=(${own.join(' ')})
+      flags+=(${own})
       shift words
       ((CURRENT--))
       ;;\n`;
-  }
-  return `    ${name})
-      ((CURRENT == 3)) && compadd -- ${[...argument, '--help'].join(' ')}
+  if (options.length === 0)
+    return `    ${name})
+      ((CURRENT == 3)) && compadd -- ${[...argumentWords(subcommands[name]), '--help'].join(' ')}
       return
       ;;\n`;
+  const word = argument === undefined ? '' : ` ${quoted(`1:${String(argument.values)}: `)}`;
+  return `    ${name})
+      shift words
+      ((CURRENT--))
+      _arguments -s -S '--help[Describe the command]' ${own}${word}
+      return
+      ;;\n`;
+}
+
+function optionSpecs(option: SubcommandOption): readonly string[] {
+  const { name, short, summary } = option;
+  const completion = optionCompletion(option);
+  const text = optionText(summary);
+  if (completion === undefined)
+    return [`--${name}[${text}]`, ...(short === undefined ? [] : [`-${short}[${text}]`])].map(quoted);
+  const value = `[${text}]:value:${wordsOrPaths(completion)}`;
+  return [`--${name}=${value}`, ...(short === undefined ? [] : [`-${short}+${value}`])].map(quoted);
 }
 
 /** One function for each flag whose value is a list. */
@@ -85,16 +106,21 @@ function flagSpecs(entry: FlagEntry): readonly string[] {
 }
 
 function valueAction(entry: FlagEntry, completion: ValueCompletion): string {
+  return completion.kind === 'list' || completion.kind === 'gates'
+    ? listName(entry)
+    : wordsOrPaths(completion);
+}
+
+function wordsOrPaths(completion: ValueCompletion): string {
   switch (completion.kind) {
     case 'words':
       return `(${completion.words.join(' ')})`;
-    case 'list':
-    case 'gates':
-      return listName(entry);
     case 'file':
       return '_files';
     case 'directory':
       return '_files -/';
+    case 'gates':
+    case 'list':
     case 'none':
       return ' ';
   }

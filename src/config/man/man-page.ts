@@ -1,7 +1,7 @@
 // Renders the manual page kubelet(8) from the tables, in man(7). Pure. Upstream has none; its reference page is on its website.
 import { allFlags, type FlagEntry } from '../command-line/flag-index.ts';
 import { flagDefault, shownType } from '../command-line/help.ts';
-import { subcommandNames, subcommands, subcommandUsage } from '../command-line/subcommands.ts';
+import { optionTerm, subcommandNames, subcommands, subcommandUsage } from '../command-line/subcommands.ts';
 import { settingDefault } from '../docs.ts';
 import { describeEffect } from '../effect.ts';
 import { listedGates } from '../gates/feature-gates.ts';
@@ -45,7 +45,7 @@ function synopsis(): string {
 function commands(): string {
   const list = subcommandNames.map((name) => {
     const { description: texts, options: own } = subcommands[name];
-    const lines = own.map((option) => `--${option.name} ${option.values.join('|')}: ${option.summary}.`);
+    const lines = own.map((option) => `${optionTerm(option)}: ${option.summary}.`);
     return tagged(bold(subcommandUsage(name).replace(/^kubelet /, '')), ...texts, ...lines);
   });
   return prose('A command is the first argument. Without one the kubelet runs.') + list.join('');

@@ -39,7 +39,7 @@ export function podRow(input: RowInput): PodRow {
     ready: words.ready,
     containers: words.containers,
     restarts: words.restarts,
-    lastRestartMs: timeOf(words.lastRestart),
+    lastRestartMs: words.lastRestartMs,
     createdMs: timeOf(pod.metadata?.creationTimestamp ?? status.startTime ?? ''),
     ip: boundText(status.podIP ?? '', nameLength),
     source: boundText(pod.metadata?.annotations?.[sourceAnnotation] ?? '', nameLength),

@@ -284,5 +284,5 @@ test('the last restart is the newest end of a container before', () => {
       container('b', running, crashed(1, '2026-01-01T00:00:05Z')),
     ],
   };
-  expect(statusWords(aPod(), status, false).lastRestart).toBe('2026-01-01T00:00:05Z');
+  expect(statusWords(aPod(), status, false).lastRestartMs).toBe(Date.parse('2026-01-01T00:00:05Z'));
 });

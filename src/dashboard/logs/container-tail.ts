@@ -296,7 +296,8 @@ export class ContainerTail {
       this.problem = undefined;
       return body[Symbol.asyncIterator]();
     }
-    this.problem = typeof body === 'string' && body !== '' ? body : `The kubelet answered with status ${status}`;
+    this.problem =
+      typeof body === 'string' && body !== '' ? body : `The kubelet answered with status ${status}`;
     return undefined;
   }
 

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatPositions, LogPosition, parsePositions, Replay } from './log-position.ts';
 
-const timeOf = (ms: number): string => `${new Date(1_767_225_600_000 + ms).toISOString().slice(0, 23)}000000Z`;
+const timeOf = (ms: number): string =>
+  `${new Date(1_767_225_600_000 + ms).toISOString().slice(0, 23)}000000Z`;
 
 /** The lines that a viewer gets who has seen `seen` of them and resumes. */
 function resumed(times: readonly string[], seen: number, first = 0): readonly number[] {
@@ -17,7 +18,10 @@ function resumed(times: readonly string[], seen: number, first = 0): readonly nu
 }
 
 test('a viewer who reconnects loses and repeats no line, although lines are not in the order of their times', () => {
-  const steps = fc.array(fc.record({ stepMs: fc.nat(400), lateMs: fc.nat(900) }), { minLength: 2, maxLength: 60 });
+  const steps = fc.array(fc.record({ stepMs: fc.nat(400), lateMs: fc.nat(900) }), {
+    minLength: 2,
+    maxLength: 60,
+  });
   fc.assert(
     fc.property(steps, fc.nat(), (drawn, cut) => {
       let atMs = 0;
@@ -64,7 +68,15 @@ test('the beginning of a log is a position, too', () => {
   expect(new Replay(saved ?? new LogPosition('').saved)).toMatchObject({ isDone: true, since: undefined });
 });
 
-const hostile = ['', ',,,', 'c', '../../etc/passwd', 'c/id/notatime/1/x', `c/id/${'9'.repeat(30)}/1/`, 'x'.repeat(100_000)];
+const hostile = [
+  '',
+  ',,,',
+  'c',
+  '../../etc/passwd',
+  'c/id/notatime/1/x',
+  `c/id/${'9'.repeat(30)}/1/`,
+  'x'.repeat(100_000),
+];
 for (const text of hostile) {
   test(`ignores what no kubelet has sent: ${text.slice(0, 30)}`, () => {
     expect([...parsePositions(text)]).toEqual([]);

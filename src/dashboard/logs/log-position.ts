@@ -118,7 +118,8 @@ export class Replay {
 
 const maxTextLength = 8 * 1024;
 const maxContainers = 32;
-const entryPattern = /^([a-z0-9-]{1,63})\/([0-9A-Za-z_.-]{0,64})\/([0-9TZ:.-]{0,30})\/(\d{1,15})\/([0-9TZ:.-]{0,30})$/;
+const entryPattern =
+  /^([a-z0-9-]{1,63})\/([0-9A-Za-z_.-]{0,64})\/([0-9TZ:.-]{0,30})\/(\d{1,15})\/([0-9TZ:.-]{0,30})$/;
 
 /** The id of a server-sent event: it is a header later, so it is plain ASCII. */
 export function formatPositions(positions: ReadonlyMap<string, SavedPosition>): string {

@@ -44,17 +44,36 @@ interface ViewOptions {
 
 /** A viewer that reads as fast as the stream sends. */
 function view(containers: readonly MemoryContainer[], options: ViewOptions = {}) {
-  const { clock = new FakeClock(), follow = true, id = '', pause, previous = false, since, tail = 1_000 } = options;
+  const {
+    clock = new FakeClock(),
+    follow = true,
+    id = '',
+    pause,
+    previous = false,
+    since,
+    tail = 1_000,
+  } = options;
   const abort = new AbortController();
   const log = new MergedLog(
     {
       look: () => containers.map((each) => each.seen()),
       openLog: (name, query, signal) =>
-        containers.find((each) => each.name === name)?.log(query, signal) ?? { status: 404, headers: {}, body: '' },
+        containers.find((each) => each.name === name)?.log(query, signal) ?? {
+          status: 404,
+          headers: {},
+          body: '',
+        },
       clock,
       pause: pause ?? (() => Promise.resolve()),
     },
-    { containers: containers.map(({ name }) => name), follow, previous, tail, since, saved: parsePositions(id) },
+    {
+      containers: containers.map(({ name }) => name),
+      follow,
+      previous,
+      tail,
+      since,
+      saved: parsePositions(id),
+    },
   );
   const iterator = log.messages(abort.signal);
   const messages: Message[] = [];
@@ -76,7 +95,9 @@ function view(containers: readonly MemoryContainer[], options: ViewOptions = {})
   };
   stops.push(stop);
   const lines = (): Line[] =>
-    messages.filter(({ event }) => event === 'message').flatMap(({ data }) => data.map((each) => JSON.parse(each)));
+    messages
+      .filter(({ event }) => event === 'message')
+      .flatMap(({ data }) => data.map((each) => JSON.parse(each)));
   return {
     clock,
     messages,
@@ -86,7 +107,8 @@ function view(containers: readonly MemoryContainer[], options: ViewOptions = {})
     lines,
     isDone: () => done,
     texts: () => lines().map(({ x }) => x),
-    events: (event: string) => messages.filter((each) => each.event === event).map(({ data }) => JSON.parse(data[0] ?? '')),
+    events: (event: string) =>
+      messages.filter((each) => each.event === event).map(({ data }) => JSON.parse(data[0] ?? '')),
     lastId: () => messages.findLast(({ id }) => id !== '')?.id ?? '',
   };
 }
@@ -172,7 +194,9 @@ describe('what a viewer gets', () => {
     const viewer = view([a]);
     void viewer.pump();
     await viewer.clock.advance(100);
-    expect(viewer.events('containers').at(-1)).toEqual([{ name: 'a', state: 'terminated', problem: 'terminated' }]);
+    expect(viewer.events('containers').at(-1)).toEqual([
+      { name: 'a', state: 'terminated', problem: 'terminated' },
+    ]);
     a.start('a-1');
     a.write(1, 'hello');
     await viewer.clock.advance(1_000);
@@ -209,7 +233,9 @@ describe('a viewer who reconnects', () => {
       await viewer.clock.advance(1_000);
     }
     await ended;
-    expect(viewer.events('end')).toEqual([{ why: 'The stream has reached its longest duration', retryMs: 1_000 }]);
+    expect(viewer.events('end')).toEqual([
+      { why: 'The stream has reached its longest duration', retryMs: 1_000 },
+    ]);
     expect(a.open).toBe(0);
     const again = view([a], { id: viewer.lastId() });
     void again.pump();
@@ -219,7 +245,8 @@ describe('a viewer who reconnects', () => {
 
   test('at any line gets every line once, also of a container that was restarted meanwhile', async () => {
     const [a, b] = [new MemoryContainer('a'), new MemoryContainer('b')];
-    for (let index = 0; index < 1_200; index++) (index % 3 === 0 ? b : a).write(Math.floor(index / 7), String(index));
+    for (let index = 0; index < 1_200; index++)
+      (index % 3 === 0 ? b : a).write(Math.floor(index / 7), String(index));
     const first = view([a, b], { tail: 5_000 });
     for (let count = 0; count < 3; count++) await first.clock.until(first.next());
     const seen = first.texts();
@@ -233,7 +260,9 @@ describe('a viewer who reconnects', () => {
     void second.pump();
     await second.clock.advance(5_000);
     const all = [...seen, ...second.texts()];
-    expect(all.filter((text) => /^\d/.test(text)).toSorted((x, y) => Number(x) - Number(y))).toEqual(numbers(0, 1_200));
+    expect(all.filter((text) => /^\d/.test(text)).toSorted((x, y) => Number(x) - Number(y))).toEqual(
+      numbers(0, 1_200),
+    );
     expect(all.filter((text) => !/^\d/.test(text))).toEqual(['last of a', 'first of a']);
     expect(second.events('skipped')).toEqual([]);
   });
@@ -291,7 +320,13 @@ describe('bounds', () => {
 
   test('HTML, escapes and line breaks of events are data', async () => {
     const a = new MemoryContainer('a');
-    const hostile = ['<script>alert(1)</script>', '\u001b]52;c;eA==\u0007', 'event: end', '\rdata: x', '\u2028id: y'];
+    const hostile = [
+      '<script>alert(1)</script>',
+      '\u001b]52;c;eA==\u0007',
+      'event: end',
+      '\rdata: x',
+      '\u2028id: y',
+    ];
     a.write(1, ...hostile);
     const viewer = view([a], { follow: false });
     await viewer.clock.until(viewer.pump());

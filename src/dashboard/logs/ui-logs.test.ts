@@ -13,12 +13,21 @@ function handler(clock = new FakeClock()) {
     look: (namespace, pod) =>
       namespace === 'ns' && pod === 'web' ? containers.map((each) => each.seen()) : undefined,
     openLog: ({ container }, query, signal) =>
-      containers.find(({ name }) => name === container)?.log(query, signal) ?? { status: 404, headers: {}, body: '' },
+      containers.find(({ name }) => name === container)?.log(query, signal) ?? {
+        status: 404,
+        headers: {},
+        body: '',
+      },
     clock,
     pause: () => Promise.resolve(),
   });
   return (query: string, signal = new AbortController().signal, pod = 'web'): HttpResponse =>
-    handle({ params: { podNamespace: 'ns', podID: pod }, query: new URLSearchParams(query), headers: {}, signal });
+    handle({
+      params: { podNamespace: 'ns', podID: pod },
+      query: new URLSearchParams(query),
+      headers: {},
+      signal,
+    });
 }
 
 const rejected: readonly (readonly [query: string, pod: string, want: string])[] = [

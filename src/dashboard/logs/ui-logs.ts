@@ -9,7 +9,11 @@ export interface UiLogsDeps extends Pick<MergedLogDeps, 'clock' | 'pause'> {
   /** The containers of a pod in the order of its spec; undefined if there is no such pod. */
   readonly look: (namespace: string, pod: string) => readonly ContainerInstance[] | undefined;
   /** As GET /containerLogs. */
-  readonly openLog: (target: LogOf, query: URLSearchParams, signal: AbortSignal) => HttpAnswer | Promise<HttpAnswer>;
+  readonly openLog: (
+    target: LogOf,
+    query: URLSearchParams,
+    signal: AbortSignal,
+  ) => HttpAnswer | Promise<HttpAnswer>;
 }
 
 interface LogOf {

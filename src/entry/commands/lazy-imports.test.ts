@@ -17,7 +17,7 @@ function loadedWith(entry: string): ReadonlySet<string> {
 }
 
 const isCommand = (path: string): boolean =>
-  /^(doctor|edge\/doctor|config\/man|config\/completion)\//.test(path);
+  /^(doctor|terminal|edge\/doctor|edge\/node-api|config\/man|config\/completion)\//.test(path);
 
 test('the kubelet', () => {
   const loaded = loadedWith('entry/command.ts');

@@ -13,8 +13,9 @@ function packageDate(epoch: string | undefined): string | undefined {
   return new Date(Number(epoch) * 1000).toISOString().slice(0, 10);
 }
 
-export async function printCompletion({ args }: CommandCall): Promise<CommandResult> {
-  const script = completionScript(args[0] ?? '');
-  if (script === undefined) throw new Error(`there is no completion script for the shell ${args[0] ?? ''}`);
+export async function printCompletion({ parsed }: CommandCall): Promise<CommandResult> {
+  const script = completionScript(parsed.argument ?? '');
+  if (script === undefined)
+    throw new Error(`there is no completion script for the shell ${parsed.argument ?? ''}`);
   return { stdout: script, exitCode: 0 };
 }
