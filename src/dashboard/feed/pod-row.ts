@@ -6,7 +6,7 @@ import type { PodRow } from '../../api/ports/node-page.ts';
 import { boundText } from './event-stream.ts';
 import { statusWords, toneOf } from './pod-status-word.ts';
 
-export interface RowInput {
+interface RowInput {
   readonly uid: PodUid;
   /** As its source has it, or had it before it was removed. Undefined: only the runtime knows the pod. */
   readonly pod: Pod | undefined;

@@ -40,6 +40,8 @@ describe('nodeAttributes', () => {
     ['logVerbosity', 'PUT', 'update', ['proxy']],
     ['uiAccess', 'GET', 'get', ['proxy']],
     ['uiFiles', 'GET', 'get', ['proxy']],
+    ['uiLogs', 'GET', 'get', ['proxy']],
+    ['uiStream', 'GET', 'get', ['proxy']],
     ['pods', 'PATCH', 'patch', ['pods', 'proxy']],
     ['pods', 'HEAD', '', ['pods', 'proxy']],
     ['configz', 'constructor', '', ['configz', 'proxy']],
