@@ -108,6 +108,7 @@ bench: build
 	@$(script) bench/eviction.ts
 	@$(script) bench/managers.ts
 	@$(script) bench/csi-volumes.ts
+	@$(script) bench/dashboard.ts
 
 fix: setup
 	@$(bin)/biome check --write .

@@ -3,7 +3,13 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts', 'examples/**/*.test.ts'],
+    include: [
+      'src/**/*.test.ts',
+      'test/**/*.test.ts',
+      'tools/**/*.test.ts',
+      'examples/**/*.test.ts',
+      'dashboard/**/*.test.ts',
+    ],
     setupFiles: ['test/setup.ts'],
     // Processes, not threads: tests count file descriptors, and child processes inherit those of other threads.
     pool: 'forks',

@@ -95,9 +95,11 @@ describeOnCsiNode('CSI drivers that fail', () => {
     create(capabilities, 'capabilities');
     // As upstream, a driver is usable before it has answered NodeGetInfo.
     create(info, 'info');
+    const measured = node.kubelet.secure('/stats/summary');
+    // The pods that are deleted now are in the summary that waits for this call, or has been sent already.
+    await eventually(() => unanswered(released)).toContain('NodeGetVolumeStats');
     remove('r-unpublish', 'r-unstage', 'k-unpublish', 'k-unstage');
     requestExpansion(node.cluster, 'r-expand', '64Mi');
-    const measured = node.kubelet.secure('/stats/summary');
     const all = Object.values(steps).toSorted();
     await eventually(() => unanswered(released)).toEqual(
       ['NodeExpandVolume', 'NodeGetVolumeStats', ...all].toSorted(),

@@ -19,6 +19,7 @@ const table: readonly string[] = [
   'root/cpu_manager_state -600 0:0',
   'root/device-plugins d750 0:0',
   'root/device-plugins/kubelet.sock s755 0:0',
+  'root/kubelet-api.sock s600 0:0',
   'root/memory_manager_state -600 0:0',
   'root/plugins d750 0:0',
   'root/plugins_registry d750 0:0',

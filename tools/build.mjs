@@ -1,11 +1,12 @@
 // Builds the kubelet command: bundles src/entry/main.ts into dist/kubelet/main.mjs, with lazy imports as separate chunks, and
-// the worker threads' entries decode-worker.mjs and usage-thread.mjs beside it. bin/kubelet runs the result.
+// the worker threads' entries decode-worker.mjs and usage-thread.mjs beside it, and the node's page into ui/ (page-bundle.mjs). bin/kubelet runs the result.
 // Identifiers are kept, so that a stack trace from a node is readable without a source map: parsing source maps at start
 // costs memory. Only white space and syntax are minified.
-import { copyFileSync, existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bundlePage, completePage } from './page-bundle.mjs';
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
 const entries = {
@@ -49,31 +50,15 @@ const options = {
   logLevel: 'warning',
   metafile: true,
 };
-// The page of the node, for browsers. The terminal is a chunk of its own, which loads on demand.
-const pageOptions = {
-  entryPoints: { app: join(root, 'dashboard', 'main.tsx') },
-  outdir: join(outdir, 'ui'),
-  chunkNames: '[name]-[hash]',
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'browser',
-  target: ['chrome110', 'firefox115', 'safari16'],
-  jsx: 'automatic',
-  jsxImportSource: 'preact',
-  minify: true,
-  legalComments: 'linked',
-  logLevel: 'warning',
-  metafile: true,
-};
 let result;
 let page;
 try {
   result = await build(options);
-  page = await build(pageOptions);
-  copyFileSync(join(root, 'dashboard', 'index.html'), join(outdir, 'ui', 'index.html'));
-} catch {
-  // esbuild has printed the error.
+  page = await bundlePage(root, join(outdir, 'ui'));
+  completePage(root, join(outdir, 'ui'));
+} catch (err) {
+  // esbuild has printed its own errors.
+  if (!(err instanceof Error && 'errors' in err)) console.error(err);
   process.exit(1);
 }
 for (const [file, output] of Object.entries({ ...result.metafile.outputs, ...page.metafile.outputs })) {

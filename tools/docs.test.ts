@@ -9,6 +9,7 @@ import { AutonomyReport } from '../src/autonomy/autonomy-report.ts';
 import { Channel } from '../src/base/channel.ts';
 import { silentLogger } from '../src/base/log/log.ts';
 import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
+import { FeedMetrics } from '../src/dashboard/feed/feed-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { HistoryMetrics } from '../src/history/history-metrics.ts';
 import { ConfigStatus } from '../src/live-config/config-status.ts';
@@ -124,6 +125,7 @@ describe('docs/metrics.md', () => {
   };
   loopDelayMetrics(metrics.registry, loopDelay, { monotonic: () => 0 });
   expect(new DiskMetrics(metrics.registry)).toBeDefined();
+  expect(new FeedMetrics(metrics.registry)).toBeDefined();
   const certificate = {
     ttlSeconds: () => 0,
     renewed: new Channel<number | undefined>(),

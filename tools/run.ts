@@ -1,6 +1,5 @@
 // The command behind `make run`: starts a private containerd and a standalone kubelet in ./.run (or the folder given as
 // argument), runs the pods of its manifests/ and displays them until Ctrl-C. Only the manifests remain afterwards.
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -122,31 +121,15 @@ function makeAccess(): Pick<KubeletOptions, 'client' | 'config'> {
   };
 }
 
-/** The flag for the page of the node, if this kubelet has it. */
-async function dashboardFlags(): Promise<readonly string[]> {
-  const help = execFileSync(join(root, 'bin', 'kubelet'), ['--help'], { encoding: 'utf8' });
-  return help.includes('--dashboard-port') ? [`--dashboard-port=${await freePort(dashboardPort)}`] : [];
-}
-
 /** The address of the page of the node, with the token that lets its user run commands in containers. */
-function pageUrl(kubelet: Kubelet, flags: readonly string[]): string | undefined {
-  const port = flags[0]?.split('=')[1];
-  if (port === undefined) return undefined;
-  const path = join(kubelet.rootDir, 'dashboard-token');
-  const token = existsSync(path) ? `#token=${readFileSync(path, 'utf8').trim()}` : '';
-  return `http://127.0.0.1:${port}/ui/${token}`;
+function pageUrl(kubelet: Kubelet, port: number): string {
+  const token = readFileSync(join(kubelet.rootDir, 'dashboard-token'), 'utf8').trim();
+  return `http://127.0.0.1:${port}/ui/#token=${token}`;
 }
 
-/** How the commands of the kubelet connect to it. */
-function connection(kubelet: Kubelet): string {
-  if (existsSync(join(kubelet.rootDir, 'kubelet-api.sock'))) return `--root-dir ${here(kubelet.rootDir)}`;
-  const file = (name: string): string => here(join(accessDir, name));
-  return `--server https://127.0.0.1:${kubelet.securePort} --certificate-authority ${file('ca.crt')} --client-certificate ${file('client.crt')} --client-key ${file('client.key')}`;
-}
-
-function hints(kubelet: Kubelet, page: string | undefined): readonly string[] {
+function hints(kubelet: Kubelet, page: string): readonly string[] {
   const command = here(join(root, 'bin', 'kubelet'));
-  const to = connection(kubelet);
+  const to = `--root-dir ${here(kubelet.rootDir)}`;
   const commands = [
     [`edit ${here(join(manifestDir, 'hello.yaml'))}`, 'replaces the pod; deleting the file deletes the pod'],
     ['pkill -9 -f hello-clock', 'kills a container, which the kubelet restarts'],
@@ -162,7 +145,7 @@ function hints(kubelet: Kubelet, page: string | undefined): readonly string[] {
   const width = Math.max(...commands.map(([each]) => each.length).filter((length) => length < 80));
   const lines = commands.map(([each, what]) => `  ${each.padEnd(width)}  ${what}`);
   return [
-    ...(page === undefined ? [] : [`the page of the node: ${page}`]),
+    `the page of the node: ${page}`,
     'try next, in another terminal:',
     ...lines,
     'Ctrl-C stops everything.',
@@ -187,7 +170,7 @@ async function healthOf(kubelet: Kubelet): Promise<string> {
 }
 
 /** Displays the pods until the signal; throws if the kubelet exits by itself. */
-async function watchPods(kubelet: Kubelet, page: string | undefined, signal: AbortSignal): Promise<void> {
+async function watchPods(kubelet: Kubelet, page: string, signal: AbortSignal): Promise<void> {
   const hintLines = hints(kubelet, page);
   const show = runView(kubelet.nodeName, hintLines);
   while (!signal.aborted) {
@@ -205,21 +188,22 @@ async function watchPods(kubelet: Kubelet, page: string | undefined, signal: Abo
 async function runUntil(signal: AbortSignal): Promise<void> {
   checkMachine();
   removeIncompleteClaims(runDir);
-  const rig = new Rig(await takeGround(), { masquerade: true, registry: false });
+  const workspace = await takeGround();
+  const rig = new Rig(workspace, { masquerade: true, registry: false });
   try {
     console.log(`starting containerd and the kubelet in ${here(runDir)}`);
     await rig.start();
     copySample();
-    const flags = await dashboardFlags();
+    const port = await freePort(workspace, dashboardPort);
     const kubelet = rig.newKubelet({
       nodeName: 'local',
-      flags,
+      flags: [`--dashboard-port=${port}`],
       manifestDir,
       ports: { healthz: 10_248, secure: 10_250 },
       ...makeAccess(),
     });
     if (!signal.aborted) await kubelet.start();
-    if (!signal.aborted) await watchPods(kubelet, pageUrl(kubelet, flags), signal);
+    if (!signal.aborted) await watchPods(kubelet, pageUrl(kubelet, port), signal);
   } finally {
     console.log('\nstopping');
     await rig.stop();

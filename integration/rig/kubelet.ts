@@ -49,18 +49,22 @@ interface KubeletUsage {
   readonly rssBytes: number;
 }
 
-/** Below the ports that the kernel gives to clients, which would take a port between this choice and its use. */
-const portRange = { first: 20_000, count: 12_000 };
+/**
+ * Below the ports that the kernel gives to clients. Each rig has ports of its own, so that no kubelet of another rig takes one
+ * between its choice and its use.
+ */
+const portRange = { first: 20_000, perRig: 46 };
+let chosenPorts = 0;
 
-/** A port that was free a moment ago: the preferred one, or any. */
-export async function freePort(
-  wanted = portRange.first + Math.floor(Math.random() * portRange.count),
-): Promise<number> {
+/** A port that was free a moment ago: the preferred one, or the next of the rig. */
+export async function freePort(workspace: RigWorkspace, preferred?: number): Promise<number> {
+  const rig = Number(workspace.prefix.split('.')[2]);
+  const wanted = preferred ?? portRange.first + rig * portRange.perRig + (chosenPorts++ % portRange.perRig);
   const server = createServer().listen(wanted, '127.0.0.1');
   try {
     await once(server, 'listening');
   } catch {
-    return freePort();
+    return freePort(workspace);
   }
   const { port } = server.address() as AddressInfo;
   server.close();
@@ -115,7 +119,8 @@ export class Kubelet {
 
   async #writeConfig(): Promise<void> {
     const { healthz, secure } = this.#options.ports ?? {};
-    const ports = await Promise.all([freePort(healthz), freePort(), freePort(secure)]);
+    const rig = this.#workspace;
+    const ports = await Promise.all([freePort(rig, healthz), freePort(rig), freePort(rig, secure)]);
     [this.healthzPort, this.readOnlyPort, this.securePort] = ports;
     const config = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',

@@ -28,7 +28,7 @@ interface Autonomy {
   readonly components: readonly Component[];
 }
 
-/** With --autonomy=Off, and on a standalone node, the connection is returned as it is, and nothing stays on disk. */
+/** With --autonomy=Off, and on a standalone node, the connection is returned as it is. */
 export function assembleAutonomy(
   {
     clock,
@@ -48,7 +48,7 @@ export function assembleAutonomy(
     log,
   });
   if (api === undefined || flags.autonomy === 'Off')
-    return { api, components: [new ForgetKept({ records, log })] };
+    return { api, components: [new ForgetKept({ autonomy: flags.autonomy, records, log })] };
   const plane = new ControlPlane(clock);
   const kept = new KeptState({ records, keepSecrets, statuses: stores.statuses, clock, log });
   const serving = new AutonomyReport({

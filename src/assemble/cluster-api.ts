@@ -2,6 +2,7 @@
 import type { ApiClient, Follow } from '../api/ports/api-client.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
+import type { CallRecorder } from '../base/in-flight-calls.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Tracer } from '../base/tracer.ts';
 import type { LimitSettings } from '../edge/apiserver/api-limits.ts';
@@ -14,6 +15,8 @@ export interface ClusterApi {
   readonly connected: Subscribable<void>;
   /** Maintain the connection. Started before everything else. */
   readonly components?: readonly Component[];
+  /** The client certificate in use, if the kubelet rotates it itself. */
+  clientCertificate?(): { readonly notAfterMs: number } | undefined;
   close(): void;
 }
 
@@ -21,6 +24,7 @@ interface OpenOptions {
   /** The rates of requests, read for each of them; without it, those of the start. */
   readonly inForce?: LimitSettings;
   readonly tracer?: Tracer | undefined;
+  readonly calls?: CallRecorder | undefined;
 }
 
 export type OpenCluster = (

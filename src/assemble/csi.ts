@@ -35,7 +35,7 @@ type CsiInput = Pick<AssembleInput, 'clock' | 'edges' | 'log' | 'nodeName' | 'ra
 export function assembleCsi(input: CsiInput, { api, metrics, storage, stores }: CsiRooms): CsiRoom {
   const { clock, edges, nodeName, random } = input;
   const log = input.log.with({ component: 'csi' });
-  const dialer = edges.csi({ observe: (call) => metrics.csi.observe(call) });
+  const dialer = edges.csi({ observe: (call) => metrics.csi.observe(call), calls: edges.calls });
   if (api === undefined) {
     const drivers = new RegisteredDrivers({ dialer, nodeInfo: undefined, clock, log });
     return { drivers, csiNode: undefined, storageHealth: undefined, components: [drivers] };

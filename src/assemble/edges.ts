@@ -28,13 +28,15 @@ export function openEdges(
   }: Pick<AssembleInput, 'clock' | 'cluster' | 'config' | 'edges' | 'gates' | 'log' | 'machine' | 'tracer'>,
   metrics: KubeletMetrics,
 ): OpenEdges {
-  const options = { inForce: config, tracer };
+  const { calls } = edges;
+  const options = { inForce: config, tracer, calls };
   const api = cluster?.(restClientMetrics(metrics.registry), metrics.registry, options);
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
     requestTimeoutMs: () => config.runtimeRequestTimeout.ms,
     observe: (observation) => metrics.observeRuntime(observation),
+    calls,
     tracer,
     streamLists: gates.CRIListStreaming ? { log: log.with({ component: 'cri' }) } : undefined,
   });

@@ -26,16 +26,22 @@ interface HistoryRooms {
   readonly metrics: Pick<KubeletMetrics, 'registry'>;
 }
 
+interface AssembledHistory {
+  readonly components: readonly Component[];
+  readonly handlers: RouteHandlers;
+  readonly reader: HistoryReader | undefined;
+}
+
 type HistoryInput = Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'flags' | 'log' | 'machine'>;
 
 /** No component and no handler with --history-max-size=0. */
 export function assembleHistory(
   { clock, config, edges, flags, log, machine }: HistoryInput,
   { cgroups, events, metrics, readers, stores }: HistoryRooms,
-): { readonly components: readonly Component[]; readonly handlers: RouteHandlers } {
+): AssembledHistory {
   const historyMetrics = new HistoryMetrics(metrics.registry);
   const maxBytes = Number(Quantity.parse(flags.historyMaxSize).value());
-  if (maxBytes === 0) return { components: [], handlers: {} };
+  if (maxBytes === 0) return { components: [], handlers: {}, reader: undefined };
   const { edge } = readers;
   const { pause } = edges;
   const historyLog = log.with({ component: 'end-history' });
@@ -68,6 +74,6 @@ export function assembleHistory(
     clock,
     log: historyLog,
   });
-  const handlers = { history: historyHandler(new HistoryReader({ segments, clock, pause })) };
-  return { components: [history], handlers };
+  const reader = new HistoryReader({ segments, clock, pause });
+  return { components: [history], handlers: { history: historyHandler(reader) }, reader };
 }

@@ -2,6 +2,7 @@
 import type { CriImages } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
+import type { StartStages } from '../api/ports/start-stages.ts';
 import type { Component } from '../base/component.ts';
 import { CredentialFinder } from '../images/credentials/find-credentials.ts';
 import { NodeDockerConfig } from '../images/credentials/node-docker-config.ts';
@@ -16,6 +17,7 @@ interface ImagesRooms {
   readonly cri: Pick<CriImages, 'imageStatus' | 'pullImage' | 'listImages'>;
   readonly objects: PodObjects;
   readonly events: EventSink;
+  readonly stages: StartStages;
   readonly metrics: ImageMetrics;
 }
 
@@ -32,7 +34,7 @@ export function assembleImages(
     AssembleInput,
     'clock' | 'config' | 'credentialProviders' | 'edges' | 'flags' | 'gates' | 'log'
   >,
-  { cri, events, metrics, objects }: ImagesRooms,
+  { cri, events, metrics, objects, stages }: ImagesRooms,
 ): Images {
   const { clock, config, credentialProviders: providers, flags, gates } = input;
   const { rootDir } = flags;
@@ -71,6 +73,7 @@ export function assembleImages(
     credentials: new CredentialFinder({ secrets: { objects, log }, node, plugins }),
     history,
     events,
+    stages,
     clock,
     log,
     metrics,

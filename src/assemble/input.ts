@@ -6,8 +6,10 @@ import type { HostDevices, HostPrograms } from '../api/ports/host-programs.ts';
 import type { CpuTopology } from '../api/ports/host-usage.ts';
 import type { IpTables } from '../api/ports/iptables.ts';
 import type { Logind } from '../api/ports/logind.ts';
+import type { LoopDelaySteps } from '../api/ports/loop-delay.ts';
 import type { MachineTopology } from '../api/ports/machine-topology.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
+import type { ProcessLoad } from '../api/ports/process-figures.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
 import type { KeptRecords } from '../autonomy/load-records.ts';
 import type { Clock } from '../base/clock.ts';
@@ -58,7 +60,7 @@ export interface StatsEdge {
       ownCgroup(version: 1 | 2): string | undefined;
       topology(): Promise<CpuTopology>;
     };
-  readonly own: ProcessFiguresSource & { close(): void };
+  readonly own: ProcessFiguresSource & { load(): ProcessLoad; close(): void };
   /** When the machine booted, by the wall clock; 0 if unknown. */
   readonly bootedAtMs: number;
   pause(): Promise<void>;
@@ -101,7 +103,7 @@ export interface Edges
   readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
   readonly logs: LogHost;
   readonly logRotation: (podLogsDir: string) => RotationHost;
-  readonly loopDelay: LoopDelaySource;
+  readonly loopDelay: LoopDelaySource & LoopDelaySteps;
   readonly historyFiles: (directory: string) => HistoryFiles;
   readonly keptRecords: (...args: Parameters<RealEdges['keptRecords']>) => KeptRecords;
   readonly hostPrograms: HostPrograms;

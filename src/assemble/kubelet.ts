@@ -2,8 +2,10 @@
 // Stores first, then connections, then the loops in the order in which a pod passes them. ARCHITECTURE.md has the way of a
 // pod, docs/wiring.md the stores, writers and wake-ups.
 import type { Node } from '../api/k8s/types.ts';
+import type { PageSources } from '../api/ports/page-sources.ts';
 import { mergeChannels } from '../base/channel.ts';
 import type { Component } from '../base/component.ts';
+import { loopViews } from '../base/loop-load.ts';
 import type { Store } from '../base/store.ts';
 import { gateSamples } from '../config/gates/feature-gates.ts';
 import type { PastEvent } from '../events/event-history.ts';
@@ -14,6 +16,7 @@ import { ActivePods } from '../pods/active-pods.ts';
 import { reportedResizes } from '../resources/allocation/resize-views.ts';
 import { CheckpointFaults } from '../resources/checkpoint/report-faults.ts';
 import { type HealthCheck, leaseChecks } from '../server/health.ts';
+import { PodStarts } from '../starts/pod-starts.ts';
 import { PodExplainer } from '../status/explain-pods.ts';
 import { NodeAttachments } from '../volumes/attach/node-attachments.ts';
 import { assembleAdmission, assembleResizes } from './admission.ts';
@@ -21,6 +24,7 @@ import { assembleAllocation } from './allocation.ts';
 import { assembleAutonomy } from './autonomy.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCsi } from './csi.ts';
+import { assembleDashboard } from './dashboard.ts';
 import { openEdges } from './edges.ts';
 import { assembleEvents } from './events.ts';
 import { assembleEviction } from './eviction.ts';
@@ -64,6 +68,7 @@ export interface Kubelet {
   readonly checks: readonly HealthCheck[];
   /** Undefined without live configuration. */
   readonly trial: KubeletTrial | undefined;
+  readonly page: PageSources;
   /** Closes the connections, after every component has stopped. */
   readonly close: () => void;
 }
@@ -74,6 +79,7 @@ export function assemble(input: AssembleInput): Kubelet {
   // Stores, and views over them.
   const stores = createStores(input);
   const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
+  const starts = new PodStarts({ desired, lifecycles, observed, statuses, probes: probeResults, clock });
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
   const faults = new CheckpointFaults();
   const allocation = assembleAllocation(input, stores, faults);
@@ -113,7 +119,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     metrics,
   });
-  const images = assembleImages(input, { cri, objects, events, metrics: metrics.images });
+  const images = assembleImages(input, { cri, objects, events, stages: starts, metrics: metrics.images });
   const attachments =
     api && new NodeAttachments({ ownNode, byController: config.enableControllerAttachDetach });
   const volumes = assembleVolumes({
@@ -164,12 +170,17 @@ export function assemble(input: AssembleInput): Kubelet {
     logRotation,
     metrics,
     events,
+    stages: starts,
   });
   const observation = assemblePleg(input, { cri, stores, oom: resources.oom, metrics });
   const { pleg } = observation;
   // A container counts as running only after its postStart hook has succeeded.
   const reported = unfinishedHooks.reported(observed);
-  const { probes, metrics: probeMetrics } = assembleProbes({
+  const {
+    probes,
+    metrics: probeMetrics,
+    runs: probeRuns,
+  } = assembleProbes({
     desired,
     observed: reported,
     lifecycles,
@@ -227,6 +238,7 @@ export function assemble(input: AssembleInput): Kubelet {
     resizes,
     metrics,
     events,
+    stages: starts,
   });
 
   const imageGc = assembleImageGc(input, {
@@ -284,14 +296,38 @@ export function assemble(input: AssembleInput): Kubelet {
     shutdown: stores.shutdown,
   });
   const shutdown = assembleShutdown(input, { stores, active, reports: node?.pusher, metrics, events });
+  const page = { starts, probeRuns, calls: edges.calls, loops: () => loopViews(components) };
   const explain = { pods: explainer, eviction: eviction.dryRun };
+  const routes = routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics });
+  const dashboard = assembleDashboard(input, {
+    stores,
+    explainer,
+    events,
+    history,
+    volumes,
+    stats,
+    readers,
+    eviction,
+    node: { budget, checks, serving, api, pleg, cri },
+    records: page,
+    containerLogs: routes.containerLogs,
+    metrics,
+  });
   const handlers = {
-    ...routeHandlers(input, { stores, cri, checks, explain, probeMetrics, stats, metrics }),
+    ...routes,
     ...history.handlers,
     ...liveConfig.handlers,
+    ...dashboard.handlers,
   };
   const { certificate } = serving;
-  const servers = assembleServer(input, { checks, handlers, certificate, api, metrics });
+  const servers = assembleServer(input, {
+    checks,
+    handlers,
+    certificate,
+    token: dashboard.token,
+    api,
+    metrics,
+  });
   const podsApi = assemblePodsApi(input, { stores, metrics });
   const podResources = assemblePodResources(input, { stores, views: exclusive.views, metrics });
 
@@ -318,6 +354,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...exclusive.managers,
     exclusive.releases(pleg),
     faults.reporter({ events, log: log.with({ component: 'checkpoints' }) }),
+    starts,
     metrics.resizes.follow(conditions, desired),
     metrics.admissions.follow(admission),
     metrics.terminations.follow(stores),
@@ -343,7 +380,9 @@ export function assemble(input: AssembleInput): Kubelet {
     // The ports are open before the node reports Ready.
     ...serving.components,
     ...stats.components,
+    ...dashboard.components,
     ...servers,
+    ...dashboard.streams,
     ...podsApi,
     ...exclusive.plugins,
     ...podResources,
@@ -363,6 +402,8 @@ export function assemble(input: AssembleInput): Kubelet {
       allocations,
       conditions,
       unfinishedHooks,
+      probeRuns,
+      starts,
       volumes.mounts,
       ...(volumeHealth.store === undefined ? [] : [volumeHealth.store]),
     ],
@@ -377,5 +418,5 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   };
   const { trial } = liveConfig;
-  return { components, stores, wiring, events, explainer, checks, trial, close };
+  return { components, stores, wiring, events, explainer, checks, trial, page, close };
 }

@@ -9,6 +9,7 @@ import { podIpLookup } from '../probes/pod-ip.ts';
 import { ProbeMetrics } from '../probes/probe-metrics.ts';
 import { ProbeReports } from '../probes/probe-reports.ts';
 import type { ProbeResults } from '../probes/probe-results.ts';
+import { ProbeRuns } from '../probes/probe-runs.ts';
 import { Probes, type ProbesDeps } from '../probes/probes.ts';
 import { type CheckpointFile, ResultCheckpoint } from '../probes/result-checkpoint.ts';
 import { probeRunner } from '../probes/run-probe.ts';
@@ -33,12 +34,14 @@ interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecyc
 interface AssembledProbes {
   readonly probes: Probes;
   readonly metrics: ProbeMetrics;
+  readonly runs: ProbeRuns;
 }
 
 export function assembleProbes(input: ProbesInput): AssembledProbes {
   const { apiPods, clock, cri, desired, edges, events, gates, lifecycles, log, observed, random, results } =
     input;
   const metrics = new ProbeMetrics();
+  const runs = new ProbeRuns(clock);
   const { loopDelay, probes: requests } = edges;
   const probes = new Probes({
     desired,
@@ -54,11 +57,11 @@ export function assembleProbes(input: ProbesInput): AssembledProbes {
         clock,
         log,
       }),
-      reports: new ProbeReports({ events, metrics, log }),
+      reports: new ProbeReports({ events, metrics, runs, log }),
       podIp: podIpLookup({ desired, observed, nodeIps: input.nodeIps }),
       clock,
       random,
     },
   });
-  return { probes, metrics };
+  return { probes, metrics, runs };
 }

@@ -1,5 +1,6 @@
 // PodRuntime, which applies a pod's actions to the CRI, with its inputs and records.
 import type { PodActivity } from '../api/ports/pod-activity.ts';
+import type { StartStages } from '../api/ports/start-stages.ts';
 import { InFlight } from '../base/in-flight.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { timedImages } from '../metrics/timed-calls.ts';
@@ -36,6 +37,7 @@ interface RuntimeRooms {
   readonly logRotation: PodRuntimeDeps['node']['logRotation'];
   readonly metrics: KubeletMetrics;
   readonly events: RuntimeReports['events'];
+  readonly stages: StartStages;
 }
 
 interface RuntimeRoom {
@@ -108,7 +110,7 @@ export function assembleRuntime(
       observed: stores.observed,
     },
     hooks: { http: edges.hookHttp, running: hooks, metrics: metrics.work.hooks },
-    report: { events, starts: metrics.starts, log },
+    report: { events, starts: metrics.starts, stages: rooms.stages, log },
     clock,
   });
   return { runtime, hooks, unfinishedHooks };

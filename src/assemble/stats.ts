@@ -1,5 +1,6 @@
 // Statistics of the node, its pods and containers, and metrics about the machine and this process.
 import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
+import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { NodeLoadSource } from '../api/ports/node-usage.ts';
 import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';
@@ -15,6 +16,7 @@ import { processMetrics } from '../metrics/process-metrics.ts';
 import { podsCgroup } from '../resources/cgroups/cgroup-policies.ts';
 import { statsHandlers } from '../server/metrics-handlers.ts';
 import type { RouteHandlers } from '../server/routes.ts';
+import { podUsage } from '../stats/collect/cgroup-places.ts';
 import { DiskMetrics } from '../stats/disk-metrics.ts';
 import { NodeLoad } from '../stats/load/node-load.ts';
 import { machineInfo, sandboxImage } from '../stats/machine-info.ts';
@@ -57,6 +59,13 @@ interface AssembledStats {
   readonly load: NodeLoadSource;
   /** The path of the cgroup of all pods; undefined if pods have no cgroups of their own. */
   readonly podsCgroup: string | undefined;
+  /** Cheap figures of the node's and the pods' cgroups; undefined without them. */
+  readonly usage:
+    | {
+        pods(): ReadonlyMap<string, string>;
+        load(path: string): ReturnType<CgroupReader['load']>;
+      }
+    | undefined;
   readonly components: readonly Component[];
 }
 
@@ -146,6 +155,7 @@ export function assembleStats(input: StatsInput, rooms: StatsRooms): AssembledSt
   return {
     load,
     podsCgroup: places?.root,
+    usage: edge.cgroups && podUsage(edge.cgroups, places),
     handlers: statsHandlers({ stats, diskMetrics: new DiskMetrics(metrics.registry), metrics }),
     components: [
       stats,

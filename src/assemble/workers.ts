@@ -1,6 +1,7 @@
 // The pod workers; housekeeping and the container collector, which find work for them; the memory trimmer.
 import type { EventSink } from '../api/ports/events.ts';
 import type { ContainerReclaim } from '../api/ports/reclaim.ts';
+import type { StartStages } from '../api/ports/start-stages.ts';
 import type { Component } from '../base/component.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import { declaredFeatures } from '../node/declared-features.ts';
@@ -32,6 +33,7 @@ interface WorkersRooms {
   readonly resizes: PodResizes | undefined;
   readonly metrics: KubeletMetrics;
   readonly events: EventSink;
+  readonly stages: StartStages;
 }
 
 /** Interval of the search for orphaned pods. */
@@ -84,7 +86,7 @@ export function assembleWorkers(
       prepare: (pod, signal) => exclusive.resources.prepare(pod, signal),
     },
     resizes,
-    report: { events, metrics, log: log.with({ component: 'workers' }), tracer },
+    report: { events, metrics, stages: rooms.stages, log: log.with({ component: 'workers' }), tracer },
     settings: {
       get syncFrequencyMs() {
         return config.syncFrequency.ms;

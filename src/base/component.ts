@@ -9,11 +9,24 @@ export interface Component {
   readonly name: string;
   /** What wakes the component. Subscribed right before start(), unsubscribed when the component is stopped. */
   readonly wakes?: readonly Wake[];
+  /** How busy its queue is; absent if it has none. Computed when it is called, never kept up to date. */
+  loopLoad?(): LoopLoad;
   /**
    * Resolves when the component is ready; rejects when it cannot start. Aborting the signal, before or after that, stops
    * it. `stopped` settles when it has released everything; settling before the abort is a failure.
    */
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }>;
+}
+
+export interface LoopLoad {
+  readonly running: number;
+  readonly queued: number;
+  /** Keys that wait for the retry of a failed run. */
+  readonly backingOff: number;
+  /** How long the oldest run has been in progress; undefined while none is. */
+  readonly oldestRunMs: number | undefined;
+  /** The key of that run, truncated. */
+  readonly oldestKey: string | undefined;
 }
 
 /** One declared subscription. `source` identifies the channel in docs/wiring.md. */

@@ -5,8 +5,10 @@
 // add(), so a writer may call add() in the middle of an update; nor do they belong to the trace of its caller.
 import { AsyncResource } from 'node:async_hooks';
 import type { Clock, Timer } from './clock.ts';
+import type { LoopLoad } from './component.ts';
 import { Aborted, isAbortOf } from './errors.ts';
 import { reportUncaught } from './log/report-uncaught.ts';
+import { keyText } from './loop-load.ts';
 
 export interface KeyedQueueOptions<K> {
   readonly clock: Clock;
@@ -35,6 +37,8 @@ interface Entry {
   /** As `dirty`, but dropped if the run in flight fails: its retry reads the current state anyway. */
   dirtyUnlessRetried: boolean;
   running: AbortController | undefined;
+  /** When the last run began, by the monotonic clock. */
+  runSinceMs: number;
   wake: Wake | undefined;
   failures: number;
 }
@@ -106,6 +110,22 @@ export class KeyedQueue<K> {
     return this.#entries.get(key)?.running !== undefined;
   }
 
+  /** Counts the active keys; takes time in proportion to them, and nothing is counted in between. */
+  load(): LoopLoad {
+    let queued = 0;
+    let backingOff = 0;
+    let oldest: readonly [key: K, sinceMs: number] | undefined;
+    for (const [key, entry] of this.#entries) {
+      // A queue that was never started is not behind.
+      if (entry.queued && this.#phase === 'started') queued++;
+      if (entry.running === undefined) {
+        if (!entry.queued && awaitsRetry(entry)) backingOff++;
+      } else if (oldest === undefined || entry.runSinceMs < oldest[1]) oldest = [key, entry.runSinceMs];
+    }
+    const oldestRunMs = oldest && this.#options.clock.monotonic() - oldest[1];
+    return { running: this.#running, queued, backingOff, oldestRunMs, oldestKey: keyText(oldest?.[0]) };
+  }
+
   /** Starts running the added keys. A stopped queue stays stopped. */
   start(): void {
     if (this.#phase !== 'new') return;
@@ -141,6 +161,7 @@ export class KeyedQueue<K> {
       dirty: false,
       dirtyUnlessRetried: false,
       running: undefined,
+      runSinceMs: 0,
       wake: undefined,
       failures: 0,
     };
@@ -210,6 +231,7 @@ export class KeyedQueue<K> {
   async #runOnce(key: K, entry: Entry): Promise<void> {
     const abort = new AbortController();
     entry.running = abort;
+    entry.runSinceMs = this.#options.clock.monotonic();
     this.#running++;
     try {
       await this.#run(key, abort.signal);

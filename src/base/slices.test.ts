@@ -17,3 +17,18 @@ test('pauses at the first opportunity after three milliseconds, and not before',
   }
   expect(pauses).toEqual([103, 156]);
 });
+
+test('takes shorter slices on request', async () => {
+  let nowMs = 0;
+  let pauses = 0;
+  const slices = new Slices({
+    clock: { monotonic: () => nowMs },
+    pause: async () => void pauses++,
+    sliceMs: 1,
+  });
+  for (let at = 0; at < 8; at++) {
+    nowMs += 0.5;
+    await slices.yieldIfDue();
+  }
+  expect(pauses).toBe(4);
+});

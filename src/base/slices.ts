@@ -6,10 +6,11 @@ export interface SlicesDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Resolves after other pending work has run. */
   readonly pause: () => Promise<void>;
+  /** Default: short compared with the latency that a probe or a pod start tolerates. */
+  readonly sliceMs?: number;
 }
 
-/** Short compared with the latency that a probe or a pod start tolerates. */
-const sliceMs = 3;
+const defaultSliceMs = 3;
 
 export class Slices {
   readonly #deps: SlicesDeps;
@@ -21,7 +22,8 @@ export class Slices {
   }
 
   async yieldIfDue(): Promise<void> {
-    if (this.#deps.clock.monotonic() - this.#sliceStartMs < sliceMs) return;
+    const { clock, sliceMs = defaultSliceMs } = this.#deps;
+    if (clock.monotonic() - this.#sliceStartMs < sliceMs) return;
     await this.#deps.pause();
     this.#sliceStartMs = this.#deps.clock.monotonic();
   }

@@ -67,15 +67,18 @@ interface Serving {
   readonly certificate: ServingCertificate;
   /** To be started before the secure port. */
   readonly components: readonly Component[];
+  /** The pair in use. */
+  pair(): CertificatePair | undefined;
 }
 
 export function createServing(deps: ServingDeps): Serving {
-  if (!deps.settings.enabled) return { certificate: noCertificate(), components: [] };
+  if (!deps.settings.enabled) return noServing();
   return deps.settings.bootstrap ? signedByCluster(deps) : fromFiles(deps);
 }
 
-function noCertificate(): ServingCertificate {
-  return { current: () => undefined, changed: new Channel<void>() };
+function noServing(): Serving {
+  const none = (): undefined => undefined;
+  return { certificate: { current: none, changed: new Channel<void>() }, components: [], pair: none };
 }
 
 function fromFiles({ clock, host, log, node, random, settings }: ServingDeps): Serving {
@@ -90,7 +93,7 @@ function fromFiles({ clock, host, log, node, random, settings }: ServingDeps): S
     clock,
     log,
   });
-  return { certificate, components: [certificate] };
+  return { certificate, components: [certificate], pair: () => certificate.pair() };
 }
 
 function signedByCluster(deps: ServingDeps): Serving {
@@ -119,5 +122,6 @@ function signedByCluster(deps: ServingDeps): Serving {
     clock,
     log,
   });
-  return { certificate: manager, components: [measureServingCertificate(metrics, manager), manager] };
+  const components = [measureServingCertificate(metrics, manager), manager];
+  return { certificate: manager, components, pair: () => manager.pair() };
 }

@@ -209,6 +209,8 @@ function flagRow(entry: FlagEntry): string {
   const value = flagDefault(entry);
   const own =
     entry.table === 'flags' && entry.deprecated !== undefined ? ` Deprecated. ${entry.deprecated}` : '';
+  const { formerName } = entry.spec;
+  const former = formerName === undefined ? '' : ` Deprecated name: \`--${formerName}\`.`;
   const effect = entry.field.effect === undefined ? '' : ` ${escape(describeEffect(entry.field.effect))}`;
   const field = entry.table === 'config' ? `\`${pathText(entry.path)}\`` : '';
   const cells = [
@@ -216,7 +218,7 @@ function flagRow(entry: FlagEntry): string {
     shownType(entry),
     value === '' ? '' : `\`${value}\``,
     field,
-    `${escape(entry.field.doc)}${own}${effect}`,
+    `${escape(entry.field.doc)}${own}${former}${effect}`,
   ];
   return `| ${cells.join(' | ')} |\n`;
 }

@@ -52,6 +52,8 @@ export interface FlagSpec {
   readonly name: string;
   readonly type?: FlagType;
   readonly short?: string;
+  /** Its name in older kubelets, which is still understood, with a warning. */
+  readonly formerName?: string;
   /** The name that help shows for the value, if it differs from that of the type. */
   readonly shownType?: string;
   /** The deprecation message; `false`: not deprecated. The flag of a config field is deprecated unless this is false. */

@@ -5,7 +5,7 @@ import type { CSIDriver } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { isAbortOf } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -55,6 +55,10 @@ export class AllocatableRefresh implements Component {
       if (drivers.isRegistered(driver) || this.#schedules.has(driver)) this.#queue.add(driver);
     };
     return [on(drivers.changed, wake), on(csiDrivers.csiDriversChanged, wake)];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

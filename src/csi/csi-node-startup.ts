@@ -5,7 +5,7 @@ import type { CSINode, Node } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { describeError, isAbortOf, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -48,6 +48,10 @@ export class CsiNodeStartup implements Component {
 
   get wakes() {
     return [on(this.#deps.own.changed, () => this.#onNode())];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   /** Does not wait for the API server. */

@@ -13,7 +13,7 @@ import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock, Timer } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { Aborted, describeError, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -58,6 +58,10 @@ export class RegisteredDrivers implements CsiDrivers, CsiRegistry, Component {
       onError: (driver, err, retryInMs) =>
         deps.log.error('Failed to remove CSI driver from Node and CSINode', { driver, err, retryInMs }),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#cleanup.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

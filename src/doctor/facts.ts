@@ -202,7 +202,7 @@ export interface DoctorSettings {
 
 export interface ServedPort {
   /** A port of the kubelet by its setting. */
-  readonly setting: 'port' | 'readOnlyPort' | 'healthzPort';
+  readonly setting: 'port' | 'readOnlyPort' | 'healthzPort' | '--dashboard-port';
   /** 0: not served. */
   readonly port: number;
   readonly address: string;

@@ -1,8 +1,10 @@
 // The edges of a real node, which src/assemble plugs into the rooms. Tests plug in doubles of the same shape.
 
 import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import type { CsiDialer } from '../api/ports/csi.ts';
 import type { Clock } from '../base/clock.ts';
+import { InFlightCalls } from '../base/in-flight-calls.ts';
 import type { Logger } from '../base/log/log.ts';
 import { durableFiles, readMachineId } from './autonomy/durable-files.ts';
 import { KeptRecords, type KeptRecordsOptions } from './autonomy/kept-records.ts';
@@ -17,6 +19,7 @@ import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { csiDialer } from './csi/csi-dialer.ts';
 import { devicePluginDialer } from './device-plugin/dial-device-plugin.ts';
+import { readPageFile } from './files/page-directory.ts';
 import { PodFiles } from './files/pod-files.ts';
 import { recordFiles } from './files/record-files.ts';
 import { textFile } from './files/text-file.ts';
@@ -28,6 +31,7 @@ import { NodePrograms } from './host-programs/host-programs.ts';
 import type { ProxyUpgrade } from './http/http-exchange.ts';
 import { listenHttp } from './http/listen-http.ts';
 import { listenHttps } from './http/listen-https.ts';
+import { listenUnix } from './http/listen-unix.ts';
 import { hookHttp } from './http-client/hook-http.ts';
 import { httpGet } from './http-client/http-get.ts';
 import { IpTablesPrograms } from './iptables/iptables-programs.ts';
@@ -72,7 +76,11 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     ...decodeLimits,
   });
   const programs = new NodePrograms();
+  const pageDirectory = fileURLToPath(new URL('ui', entryUrl));
+  const calls = new InFlightCalls(clock);
   return {
+    /** The calls in flight of the clients below and of the API server's. */
+    calls,
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
     /** Undefined on a machine without cgroups. */
@@ -117,12 +125,12 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     /** Sockets of plugins, and the connections to them. */
     plugins: {
       watch: watchSockets,
-      dial: registrationDialer(clock),
-      devicePlugins: devicePluginDialer(clock),
+      dial: registrationDialer(clock, calls),
+      devicePlugins: devicePluginDialer(clock, calls),
       deviceDirectory: devicePluginDirectory,
     },
     /** The node services of CSI drivers. */
-    csi: (options: Pick<Parameters<typeof csiDialer>[0], 'observe'>): CsiDialer =>
+    csi: (options: Pick<Parameters<typeof csiDialer>[0], 'calls' | 'observe'>): CsiDialer =>
       csiDialer({ ...options, clock }),
     /** Programs and devices for volumes that the host attaches. */
     hostPrograms: programs,
@@ -133,12 +141,15 @@ export function realEdges(clock: Clock, entryUrl: string, hierarchies: Hierarchi
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,
+    listenUnix,
     upgradeProxy: (options: UpgradeProxyOptions): ProxyUpgrade => {
       const proxy = new StreamProxy(options);
       return (...args) => proxy.proxy(...args);
     },
     listenSecure: listenHttps,
     listenGrpc: (options: Omit<ListenGrpcOptions, 'clock' | 'limits'>) => listenGrpc({ ...options, clock }),
+    /** A file of the node's page, which is built beside the command. */
+    pageFile: (name: string) => readPageFile(pageDirectory, name),
     /** Resolves after other pending work has run. */
     pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
     textFile: textFile(clock),

@@ -25,7 +25,7 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
   const open = (
     access: ClusterAccess,
     observer?: ApiClientObserver,
-    { inForce = config, tracer }: NonNullable<Parameters<OpenCluster>[2]> = {},
+    { calls, inForce = config, tracer }: NonNullable<Parameters<OpenCluster>[2]> = {},
   ): ApiServer => {
     const rates = apiServerLimits(inForce);
     return openApiServer({
@@ -34,6 +34,7 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
       log: log.with({ component: 'apiserver' }),
       userAgent: userAgentOf(version, ''),
       gates,
+      calls,
       limits: rates.limits,
       get heartbeatTimeoutMs() {
         return rates.heartbeatTimeoutMs;
@@ -57,6 +58,7 @@ export async function loadCluster(input: OpenClusterInput): Promise<OpenCluster>
     return {
       ...server,
       components: [...identity.measure(metrics), ...identity.components],
+      clientCertificate: () => identity.access.live?.pair()?.facts,
       close: () => {
         server.close();
         identity.close();

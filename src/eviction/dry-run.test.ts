@@ -195,3 +195,26 @@ test('callers share a measurement for two seconds', async () => {
   await run.explain();
   expect(measurements()).toBe(2);
 });
+
+test('the marks of thresholds are amounts; a percentage of an unknown capacity is left out', () => {
+  const { run } = dryRun({});
+  expect(run.marks(plenty)).toEqual({
+    availableMemoryBytes: amount('4Gi'),
+    thresholds: [
+      { kind: 'hard', signal: 'memory.available', available: amount('1Gi') },
+      { kind: 'hard', signal: 'nodefs.available', available: Math.floor(amount('100Gi') * Math.fround(0.1)) },
+      { kind: 'soft', signal: 'nodefs.inodesFree', available: 5 },
+      { kind: 'hard', signal: 'containerfs.available', available: expect.any(Number) },
+      { kind: 'soft', signal: 'containerfs.inodesFree', available: 5 },
+    ],
+  });
+  const unmeasured = { ...plenty, nodeFs: undefined, memory: undefined };
+  expect(run.marks(unmeasured)).toEqual({
+    availableMemoryBytes: undefined,
+    thresholds: [
+      { kind: 'hard', signal: 'memory.available', available: amount('1Gi') },
+      { kind: 'hard', signal: 'containerfs.available', available: expect.any(Number) },
+      { kind: 'soft', signal: 'containerfs.inodesFree', available: 5 },
+    ],
+  });
+});

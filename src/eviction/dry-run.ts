@@ -3,6 +3,7 @@
 // Invariant: it uses the deciders of the manager, so that it cannot disagree with it.
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef, podUid } from '../api/pod/pod-ref.ts';
+import type { ThresholdMark } from '../api/ports/node-page.ts';
 import type { NodeLoadSource, NodeSignals, PodLoad } from '../api/ports/node-usage.ts';
 import type { PressureView } from '../api/ports/pressure.ts';
 import type { Clock } from '../base/clock.ts';
@@ -67,6 +68,11 @@ interface EvictionExplanation {
   readonly order: readonly OrderEntry[];
 }
 
+interface EvictionMarks {
+  readonly availableMemoryBytes: number | undefined;
+  readonly thresholds: readonly ThresholdMark[];
+}
+
 export class EvictionDryRun {
   readonly #deps: DryRunDeps;
   /** Shared by callers while it is measured and shortly after. */
@@ -80,6 +86,25 @@ export class EvictionDryRun {
   node(): Pick<EvictionExplanation, 'conditions' | 'memory'> {
     const { load, pressure, settings } = this.#deps;
     return { conditions: pressure.conditions(), memory: memoryFigures(load.memory(), settings) };
+  }
+
+  /** For the node's page: the thresholds in figures, and what memory.available is now. */
+  marks(signals: NodeSignals): EvictionMarks {
+    const { settings } = this.#deps;
+    const layout = computeLayout(signals, settings.separateDiskGc) ?? 'one';
+    const { thresholds } = withContainerFs(settings.thresholds, layout);
+    const observations = observe(signals, settings);
+    const thresholdMarks = thresholds.flatMap(({ graceMs, signal, value }): ThresholdMark[] => {
+      const capacity = observations.get(signal)?.capacity;
+      // A percentage of an unknown capacity is unknown.
+      if (capacity === undefined && 'percentage' in value) return [];
+      const available = Number(thresholdQuantity(value, capacity ?? 0).value());
+      return [{ kind: graceMs === 0 ? 'hard' : 'soft', signal, available }];
+    });
+    return {
+      availableMemoryBytes: observations.get('memory.available')?.available,
+      thresholds: thresholdMarks,
+    };
   }
 
   explain(): Promise<EvictionExplanation> {

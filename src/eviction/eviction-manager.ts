@@ -8,7 +8,7 @@ import { untilAborted } from '../base/abort/race-abort.ts';
 import { cachedBy } from '../base/cached-by.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { Aborted } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { DiskLayout } from './decide/layout.ts';
@@ -92,6 +92,10 @@ export class EvictionManager implements Component {
     this.wakes = [runtimeAnswered, ...(memoryShortage === undefined ? [] : [memoryShortage])].map((source) =>
       on(source, pass),
     );
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

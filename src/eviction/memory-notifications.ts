@@ -5,7 +5,7 @@ import type { MemoryRoom, NodeLoadSource } from '../api/ports/node-usage.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -53,6 +53,10 @@ export class MemoryNotifications implements Component {
       run: (threshold) => this.#arm(threshold),
       onError: (threshold, err) => this.#failed(threshold, err),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -10,7 +10,7 @@ import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { Aborted } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -94,6 +94,10 @@ export class EndHistory implements Component {
       run: (id, signal) => this.#record(id, signal),
       backoff: { initialMs: 1_000, maxMs: 1_000 },
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

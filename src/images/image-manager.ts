@@ -10,6 +10,7 @@ import type { Container, Pod } from '../api/k8s/types.ts';
 import { podRef, podUid } from '../api/pod/pod-ref.ts';
 import { containerFieldPath, type EventSink, type EventType } from '../api/ports/events.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
+import type { OpenStage, StartStages } from '../api/ports/start-stages.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, isAbortOf, KubeletError } from '../base/errors.ts';
 import { InFlight } from '../base/in-flight.ts';
@@ -31,6 +32,7 @@ export interface ImageManagerDeps {
   /** Undefined: every pod may use any present image (gate KubeletEnsureSecretPulledImages is off). */
   readonly history: ImageHistory | undefined;
   readonly events: EventSink;
+  readonly stages?: StartStages | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ImageManagerMetrics;
@@ -199,6 +201,7 @@ export class ImageManager {
     }
     if (rejection !== undefined) throw rejection;
     const requestedMs = clock.monotonic();
+    const stage = this.#beginPull(request);
     let result: PullResult;
     try {
       const what = `image ${name} is being pulled, attempt ${this.#backoff.attempt(key)}`;
@@ -208,7 +211,9 @@ export class ImageManager {
       if (result.image === undefined) {
         throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not present`);
       }
+      stage?.end();
     } catch (err) {
+      stage?.end(err);
       if (isAbort(err) || isAbortOf(err, signal)) throw err;
       const error = pullError(name, err);
       this.#emit(request, 'Warning', 'Failed', `Failed to pull image "${name}": ${runtimeText(err)}`);
@@ -224,6 +229,12 @@ export class ImageManager {
     const message = `Successfully pulled image "${name}" in ${wholeMs(result.tookMs)} (${wholeMs(waitedMs)} including waiting). Image size: ${size} bytes.`;
     this.#emit(request, 'Normal', 'Pulled', message);
     return presentImage(result.image);
+  }
+
+  /** A container that is not in the pod's spec has no name. */
+  #beginPull({ container, pod }: ImageRequest): OpenStage | undefined {
+    const { image, name } = container;
+    return this.#deps.stages?.begin(podUid(pod), 'pull', name === '' ? undefined : name, image);
   }
 
   /** Pulls the image, with an intent recorded before and the outcome after. */

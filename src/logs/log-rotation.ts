@@ -11,10 +11,11 @@ import { Quantity } from '../api/quantity/quantity.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { isAbortOf, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { LogFields, Logger } from '../base/log/log.ts';
+import { sumLoads } from '../base/loop-load.ts';
 import { Slots } from '../base/slots.ts';
 import { LogSampler } from './log-sampler.ts';
 import { quietMs } from './plan-rotation.ts';
@@ -114,6 +115,10 @@ export class LogRotation implements Component {
 
   get wakes() {
     return [on(this.#deps.observed.changed, (uid) => this.#follow(uid))];
+  }
+
+  loopLoad(): LoopLoad {
+    return sumLoads([this.#checks.load(), this.#tidying.load()]);
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -5,7 +5,7 @@
 import type { IpFamily, IpTables } from '../api/ports/iptables.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { describeError, isAbortOf, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -49,6 +49,10 @@ export class IptablesUtilChains implements Component {
           retryInMs: Math.round(retryInMs),
         }),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -11,7 +11,7 @@ import type { EventSink, EventText } from '../api/ports/events.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -89,6 +89,10 @@ export class NodeStatusLoop implements Component {
   get wakes() {
     const { facts, own } = this.#deps;
     return [on(own.changed, () => this.#onWatch()), on(facts.changed, () => this.poke())];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   /** Does not wait for the API server. */

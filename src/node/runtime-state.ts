@@ -8,7 +8,7 @@ import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 
@@ -52,6 +52,10 @@ export class RuntimeState implements Component {
       backoff: { initialMs: checkNotReadyMs, maxMs: checkMs },
       onError: (_key, err) => deps.log.v(2).info('Container runtime sanity check failed', { err }),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

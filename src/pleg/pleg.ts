@@ -7,7 +7,7 @@ import type { PodUid } from '../api/pod/pod-ref.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -107,6 +107,10 @@ export class Pleg implements Component {
         if (isUp) this.pokeRelist();
       }),
     ];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -6,7 +6,7 @@
 import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import { computePluginActions, isShared, type RegisteredPlugin } from './compute-plugin-actions.ts';
@@ -59,6 +59,10 @@ export class PluginManager implements Component {
   /** Paths of the sockets whose plugins are registered, for metrics. */
   get registered(): Iterable<string> {
     return this.#actual.keys();
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -11,7 +11,7 @@ import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { describeError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -87,6 +87,10 @@ export class PodCertificateManager implements Component {
       on(pods.lifecycles.changed, (uid) => this.#lifecycleChanged(uid)),
       on(requests.changed, (uid) => this.#poke(uid)),
     ];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

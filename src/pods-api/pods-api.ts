@@ -13,7 +13,7 @@ import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import { TokenBucket } from '../base/rate-limit.ts';
@@ -90,6 +90,10 @@ export class PodsApi implements Component {
       if (this.#hub.isWatched) this.#queue.add(uid);
     };
     return [on(desired.changed, poke), on(statuses.changed, poke), on(lifecycles.changed, poke)];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

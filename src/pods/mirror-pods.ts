@@ -16,7 +16,7 @@ import {
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -83,6 +83,10 @@ export class MirrorPods implements Component {
         else deps.log.error('Failed to sync mirror pod', fields);
       },
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

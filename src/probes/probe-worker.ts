@@ -234,7 +234,7 @@ export class ProbeWorker {
     const isEarly = verdict.result === 'failure' && this.#isEarly(current, beganMs);
     current.earlyFailures = isEarly ? current.earlyFailures + 1 : 0;
     if (isEarly && isFailureSuppressed({ ...current, timing: timingOf(spec.probe) }, beganMs)) {
-      reports.suppressed(this.#subject(), seconds);
+      reports.suppressed(this.#subject(), verdict, seconds);
       return;
     }
     reports.verdict(this.#subject(), verdict, seconds);
@@ -271,6 +271,7 @@ export class ProbeWorker {
 
   #subject(): ProbeSubject {
     const { pod, spec } = this.#view;
-    return { pod, container: spec.container.name, kind: spec.kind };
+    const periodSeconds = timingOf(spec.probe).periodMs / 1_000;
+    return { pod, container: spec.container.name, kind: spec.kind, periodSeconds };
   }
 }

@@ -14,6 +14,7 @@ import { textLogger } from '../base/log/log-text.ts';
 import { ProbeMetrics } from './probe-metrics.ts';
 import { ProbeReports } from './probe-reports.ts';
 import { ProbeResults } from './probe-results.ts';
+import { ProbeRuns } from './probe-runs.ts';
 import { Probes } from './probes.ts';
 import { ResultCheckpoint } from './result-checkpoint.ts';
 import type { ProbeVerdict } from './run-probe.ts';
@@ -71,6 +72,8 @@ class Bench {
   mirrorChanged = new Channel<string>();
   results = new ProbeResults();
   metrics = new ProbeMetrics();
+  readonly beganMs = this.clock.now();
+  readonly strips = new ProbeRuns(this.clock);
   probes = this.#assemble();
   aborted = 0;
   #stop = new AbortController();
@@ -101,6 +104,7 @@ class Bench {
             node: () => undefined,
           },
           metrics: this.metrics,
+          runs: this.strips,
           log,
         }),
         podIp: () => '10.0.0.1',
@@ -506,6 +510,53 @@ describe('probes', () => {
     await b.clock.advance(0);
     expect([b.probes.size, b.results.size, b.clock.pendingTimers()]).toEqual([0, 0, 1]);
     expect([b.aborted, b.metrics.render().includes('pod="p"')]).toEqual([1, false]);
+  });
+
+  test('records each result as a run of equal results, also failures that are not reported yet', async () => {
+    b.answers = { [readyBy]: 'failure', [liveBy]: 'warning' };
+    b.wants(podWith({ readinessProbe: probe(2), livenessProbe: live }));
+    await b.runs();
+    await b.clock.advance(500);
+    b.answers[readyBy] = 'success';
+    await b.clock.advance(20_500);
+    b.answers[liveBy] = 'errored';
+    await b.clock.advance(1_000);
+    expect(b.strips.of(uid)).toEqual([
+      {
+        container: 'c',
+        kind: 'readiness',
+        periodSeconds: 10,
+        runs: [
+          { result: 'failure', count: 3, firstMs: 0, lastMs: 300, slowestMs: 0, output: 'why' },
+          { result: 'success', count: 3, firstMs: 700, lastMs: 20_700, slowestMs: 0 },
+        ].map((run) => ({
+          ...run,
+          firstMs: b.beganMs + run.firstMs,
+          lastMs: b.beganMs + run.lastMs,
+        })),
+      },
+      expect.objectContaining({
+        kind: 'liveness',
+        periodSeconds: 1,
+        runs: [
+          expect.objectContaining({ result: 'success', count: 21 }),
+          expect.objectContaining({ result: 'unknown', count: 1, output: 'why' }),
+        ],
+      }),
+    ]);
+  });
+
+  test('keeps the runs of a container over its restart, and drops them with the pod', async () => {
+    b.wants(podWith({ livenessProbe: live }));
+    await b.runs();
+    await b.clock.advance(1_500);
+    await b.runs({ id: asContainerId('c-2') });
+    await b.clock.advance(1_000);
+    expect(b.strips.of(uid)).toMatchObject([{ runs: [{ result: 'success', count: 2 }] }]);
+    b.desired.put(undefined);
+    b.lifecycles.put(undefined);
+    await b.clock.advance(0);
+    expect([b.strips.of(uid), b.strips.size]).toEqual([[], 0]);
   });
 
   test('does not probe a rejected pod', async () => {

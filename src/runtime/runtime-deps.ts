@@ -10,6 +10,7 @@ import type { EventSink } from '../api/ports/events.ts';
 import type { ExclusiveResources } from '../api/ports/exclusive-resources.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { ProbeResultsView } from '../api/ports/probe-results.ts';
+import type { StartStages } from '../api/ports/start-stages.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Slots } from '../base/slots.ts';
@@ -178,6 +179,7 @@ export interface RuntimePolicy {
 export interface RuntimeReports {
   readonly events: EventSink;
   readonly starts?: StartCounts | undefined;
+  readonly stages?: StartStages | undefined;
   readonly log: Logger;
 }
 

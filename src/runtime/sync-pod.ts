@@ -8,6 +8,7 @@ import { type ObservedPod, readySandbox } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { podUid } from '../api/pod/pod-ref.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
+import { staged } from '../api/ports/start-stages.ts';
 import type { StartedPod } from '../api/ports/started-pod.ts';
 import { unlinkLogs } from './container/log-links.ts';
 import { finishStart, startContainer } from './container/start-container.ts';
@@ -142,7 +143,12 @@ export async function syncPod(deps: PodRuntimeDeps, request: SyncRequest): Promi
   for (const action of stops) await execute(deps, context, action);
   // Step 4, in every sync and not only in one that starts a container: mounted ConfigMaps and Secrets follow their objects.
   if (starts.length > 0 || !stops.some((action) => action.do === 'stop-pod')) {
-    await mountVolumes(deps, pod, signal);
+    await mountVolumes(
+      deps,
+      pod,
+      starts.some(({ do: what }) => what === 'create-sandbox'),
+      signal,
+    );
   }
   // Steps 5 to 9
   try {
@@ -234,11 +240,17 @@ async function readResolver({ files, settings }: RuntimeNode): Promise<ResolverS
   return path === '' ? undefined : parseResolvConf(await files.readText(path));
 }
 
-async function mountVolumes({ inputs, node }: PodRuntimeDeps, pod: Pod, signal: AbortSignal): Promise<void> {
-  if ((pod.spec?.volumes ?? []).length > 0) {
-    await node.files.makeDirectory(podDirectory(node.settings.rootDir, podUid(pod)), 0o750);
-  }
-  await inputs.volumes.mount(pod, signal);
+async function mountVolumes(
+  { inputs, node, report }: PodRuntimeDeps,
+  pod: Pod,
+  isStart: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const uid = podUid(pod);
+  const hasVolumes = (pod.spec?.volumes ?? []).length > 0;
+  if (hasVolumes) await node.files.makeDirectory(podDirectory(node.settings.rootDir, uid), 0o750);
+  const stage = hasVolumes && isStart ? report.stages?.begin(uid, 'volumes') : undefined;
+  await staged(stage, inputs.volumes.mount(pod, signal));
 }
 
 function isStopOrResize(action: PodAction): boolean {

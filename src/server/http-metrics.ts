@@ -41,7 +41,7 @@ export class HttpMetrics {
 
   /** Wraps the handler of a port that serves these routes. */
   instrument(
-    serverType: 'readonly' | 'readwrite',
+    serverType: 'readonly' | 'readwrite' | 'dashboard' | 'local',
     routes: readonly Route[],
     handler: HttpHandler,
   ): HttpHandler {

@@ -72,6 +72,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
   explainEviction: { path: '/explain/eviction', methods: get, debugOff: 'served', readerGets: true },
   explain: { path: '/explain', methods: get, debugOff: 'served', readerGets: true },
   history: { path: '/explain/history', methods: get, debugOff: 'served', readerGets: true },
+  uiStream: { path: '/ui/api/stream', methods: get, debugOff: 'served', readerGets: true },
   summary: { path: '/stats/summary', methods: both, debugOff: 'served', readerGets: false },
   metrics: { path: '/metrics', methods: any, debugOff: 'served', readerGets: true },
   cadvisorMetrics: { path: '/metrics/cadvisor', methods: any, debugOff: 'served', readerGets: true },
@@ -83,6 +84,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
   attach: { path: '/attach/ns/pod/c', methods: both, debugOff: 405, readerGets: false },
   portForward: { path: '/portForward/ns/pod', methods: both, debugOff: 405, readerGets: false },
   containerLogs: { path: '/containerLogs/ns/pod/c', methods: get, debugOff: 405, readerGets: true },
+  uiLogs: { path: '/ui/api/logs/ns/pod', methods: get, debugOff: 405, readerGets: true },
   configz: { path: '/configz', methods: any, debugOff: 404, readerGets: true },
   configHistory: { path: '/configz/history', methods: any, debugOff: 404, readerGets: true },
   statusz: { path: '/statusz', methods: any, debugOff: 404, readerGets: false },
@@ -93,6 +95,8 @@ const expected: Readonly<Record<RouteName, Row>> = {
   heapSnapshot: { path: '/debug/pprof/heap', methods: get, debugOff: 405, readerGets: false },
   profiles: { path: '/debug/pprof/profile', methods: get, debugOff: 405, readerGets: true },
   logVerbosity: { path: '/debug/flags/v', methods: any, debugOff: 404, readerGets: true },
+  uiAccess: { path: '/ui/api/access', methods: get, debugOff: 'served', readerGets: true },
+  uiFiles: { path: '/ui/app.js', methods: get, debugOff: 'served', readerGets: true },
 };
 
 type Client = 'anonymous' | 'wrong token' | 'node' | 'reader' | 'admin';

@@ -6,6 +6,7 @@ import type { HealthCheck } from './health.ts';
 import { type HttpHandler, restfulError } from './http-message.ts';
 import type { HttpMetrics } from './http-metrics.ts';
 import { HttpServer, type Listening } from './http-server.ts';
+import { isRead } from './page-routes.ts';
 import { route } from './router.ts';
 import type { RouteHandlers } from './routes.ts';
 import { healthHandler, readOnlyRoutes } from './state-handlers.ts';
@@ -34,16 +35,12 @@ interface PlainPortsDeps {
 }
 
 /**
- * Rejects every method that could change something, since clients are not authenticated. POST /stats/summary is another GET.
+ * Rejects every method that could change something, since clients are not authenticated.
  * differs from upstream: there DELETE /metrics/slis resets the metrics.
  */
 function onlyReads(handler: HttpHandler): HttpHandler {
   return (request) =>
-    request.method === 'GET' ||
-    request.method === 'HEAD' ||
-    (request.method === 'POST' && request.path.replace(/\/$/, '') === '/stats/summary')
-      ? handler(request)
-      : restfulError(405, '405: Method Not Allowed', { allow: 'GET, HEAD' });
+    isRead(request) ? handler(request) : restfulError(405, '405: Method Not Allowed', { allow: 'GET, HEAD' });
 }
 
 export function plainPorts({

@@ -35,6 +35,8 @@ export interface RouteRow {
   readonly disabledBelow?: string;
   /** The body if only the row's own class is off. */
   readonly disabledMessage?: string;
+  /** The redirect to the root with its slash is relative, so that it is right behind any proxy. */
+  readonly relative?: true;
 }
 
 const json = 'application/json';
@@ -107,6 +109,17 @@ export const routeTable = [
     subresource: 'proxy',
   },
   {
+    // differs from upstream: live data of the node's page. Not on the read-only port, since it contains log lines of ended containers.
+    name: 'uiStream',
+    kind: 'service',
+    path: '/ui/api/stream',
+    patterns: [''],
+    methods: ['GET'],
+    produces: 'text/event-stream',
+    class: 'always',
+    subresource: 'proxy',
+  },
+  {
     name: 'summary',
     kind: 'service',
     path: '/stats/',
@@ -163,6 +176,17 @@ export const routeTable = [
     class: 'debug',
     subresource: 'proxy',
     disabledBelow: '/containerLogs/',
+  },
+  {
+    // differs from upstream: there a client opens a request per container, and cannot resume it.
+    name: 'uiLogs',
+    kind: 'service',
+    path: '/ui/api/logs',
+    patterns: ['/{podNamespace}/{podID}'],
+    methods: ['GET'],
+    class: 'debug',
+    subresource: 'proxy',
+    disabledBelow: '/ui/api/logs/',
   },
   {
     name: 'configz',
@@ -262,6 +286,27 @@ export const routeTable = [
     class: 'debug-flags',
     subresource: 'proxy',
     disabledMessage: 'flags endpoint is disabled.',
+  },
+  {
+    // differs from upstream: there a node has no page. Rows below /ui/api/ are before /ui/, which is a service with its own 404.
+    name: 'uiAccess',
+    kind: 'service',
+    path: '/ui/api/access',
+    patterns: [''],
+    methods: ['GET'],
+    produces: json,
+    class: 'always',
+    subresource: 'proxy',
+  },
+  {
+    name: 'uiFiles',
+    kind: 'service',
+    path: '/ui/',
+    patterns: ['', '/{file}'],
+    methods: ['GET'],
+    class: 'always',
+    subresource: 'proxy',
+    relative: true,
   },
 ] as const satisfies readonly RouteRow[];
 

@@ -58,6 +58,7 @@ const expected: Readonly<Record<RouteName, Row>> = {
     methods: ['GET'],
     readOnly: true,
   },
+  uiStream: { paths: /^\/ui\/api\/stream\/?$/, subresources: proxy, methods: ['GET'] },
   history: { paths: /^\/explain\/history\/?$/, subresources: proxy, methods: ['GET'] },
   summary: {
     paths: /^\/stats\/summary\/?$/,
@@ -80,6 +81,12 @@ const expected: Readonly<Record<RouteName, Row>> = {
   },
   containerLogs: {
     paths: /^\/containerLogs\/[^/]+\/[^/]+\/[^/]+\/?$/,
+    subresources: proxy,
+    methods: ['GET'],
+    debug: true,
+  },
+  uiLogs: {
+    paths: /^\/ui\/api\/logs\/[^/]+\/[^/]+\/?$/,
     subresources: proxy,
     methods: ['GET'],
     debug: true,
@@ -119,6 +126,8 @@ const expected: Readonly<Record<RouteName, Row>> = {
     debug: true,
   },
   logVerbosity: { paths: /^\/debug\/flags\/v$/, subresources: proxy, debug: true },
+  uiAccess: { paths: /^\/ui\/api\/access\/?$/, subresources: proxy, methods: ['GET'] },
+  uiFiles: { paths: /^\/ui\/([^/]+\/?)?$/, subresources: proxy, methods: ['GET'] },
 };
 
 const verbs: ReadonlyMap<string, string> = new Map([
@@ -135,6 +144,7 @@ const paths = [
   '/pods',
   '/explain',
   '/explain/history',
+  '/ui/api/stream',
   '/explain/eviction',
   '/stats/summary',
   '/metrics',
@@ -146,6 +156,7 @@ const paths = [
   '/attach/ns/pod/c',
   '/portForward/ns/pod',
   '/containerLogs/ns/pod/c',
+  '/ui/api/logs/ns/pod',
   '/configz',
   '/configz/history',
   '/statusz',

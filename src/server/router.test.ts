@@ -33,6 +33,10 @@ const routes = [
     handle: respondWithParams,
   },
   {
+    row: { ...row, kind: 'service', path: '/page/ui/', patterns: [''], methods: ['GET'], relative: true },
+    handle: respondWith('page'),
+  },
+  {
     row: { ...row, kind: 'service', path: '/logs/', patterns: ['', '/{logpath:*}'], methods: ['GET'] },
     handle: respondWithParams,
   },
@@ -66,6 +70,7 @@ const cases = [
   ['GET /exec/a/b/u/c/d', 404, '404: Page Not Found'],
   ['GET /execs', 404, '404 page not found\n'],
   ['GET /logs', 301, '<a href="/logs/">Moved Permanently</a>.\n\n'],
+  ['GET /page/ui', 301, '<a href="ui/">Moved Permanently</a>.\n\n'],
   ['GET /logs?a=1&b=2', 301, '<a href="/logs/?a=1&amp;b=2">Moved Permanently</a>.\n\n'],
   ['GET /pods', 200, 'service'],
   ['GET /pods/', 200, 'service'],

@@ -25,8 +25,13 @@ export function route(routes: readonly Route[], admit?: Admit): HttpHandler {
     const clean = cleanPath(request.path);
     if (clean !== request.path) return moved(clean, request);
     for (const each of routes) {
-      const { path } = each.row;
-      if (`${request.path}/` === path) return moved(path, request);
+      const { path, relative } = each.row;
+      if (`${request.path}/` === path) {
+        return moved(
+          relative === true ? path.slice(path.lastIndexOf('/', path.length - 2) + 1) : path,
+          request,
+        );
+      }
       const answer = tryRoute(each, request);
       if (answer === undefined) continue;
       return admit === undefined ? answer() : admitted(admit, request, each.row, answer);

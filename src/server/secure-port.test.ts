@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../base/log/log.ts';
-import { asResponse, httpRequest } from './fixtures/requests.ts';
+import { asResponse, bodyText, httpRequest } from './fixtures/requests.ts';
 import { restfulError, textResponse } from './http-message.ts';
 import { type SecureListenOptions, type SecurePortDeps, securePort } from './secure-port.ts';
 
-function build(over: Partial<SecurePortDeps['config']> = {}, clientCAFile = '') {
+function build(
+  over: Partial<SecurePortDeps['config']> = {},
+  clientCAFile = '',
+  dashboard?: SecurePortDeps['dashboard'],
+) {
   const opened: SecureListenOptions[] = [];
   const components = securePort({
     config: {
@@ -23,14 +27,23 @@ function build(over: Partial<SecurePortDeps['config']> = {}, clientCAFile = '') 
       ...over,
     },
     gates: {
-      ContainerCheckpoint: false,
+      ContainerCheckpoint: true,
       ComponentFlagz: true,
       ComponentStatusz: false,
       ReloadKubeletClientCAFile: true,
     },
-    handlers: { flagz: () => textResponse('flags'), statusz: () => textResponse('status') },
-    admit: async ({ headers }) =>
-      headers['authorization'] === undefined ? restfulError(401, 'Unauthorized') : undefined,
+    handlers: {
+      flagz: () => textResponse('flags'),
+      statusz: () => textResponse('status'),
+      exec: () => textResponse('ran'),
+      checkpoint: () => textResponse('stored'),
+      pods: () => textResponse('pods'),
+    },
+    dashboard,
+    admit: async ({ headers, method }) =>
+      headers['authorization'] === undefined || (headers['authorization'] === 'reader' && method !== 'GET')
+        ? restfulError(401, 'Unauthorized')
+        : undefined,
     metrics: { instrument: (_type, _routes, handler) => handler },
     host: {
       listen: async (options) => {
@@ -73,4 +86,55 @@ test('listens with the configured address and TLS settings, and admits requests 
   expect(await status('/flagz', { authorization: 'Bearer t' })).toBe(200);
   // Its gate is off.
   expect(await status('/statusz', { authorization: 'Bearer t' })).toBe(404);
+});
+
+async function opened(port: ReturnType<typeof build>): Promise<readonly SecureListenOptions[]> {
+  const stop = new AbortController();
+  for (const each of port.components) if (each.name !== 'client-authorities') await each.start(stop.signal);
+  stop.abort();
+  return port.opened;
+}
+
+test('a page of another site runs no command and changes nothing with the certificate of the browser', async () => {
+  const [{ handler } = { handler: undefined }] = await opened(build());
+  const status = async (line: string, headers = {}): Promise<number | undefined> => {
+    const all = { host: 'node-1:10250', authorization: 'Bearer t', ...headers };
+    return handler && asResponse(await handler(httpRequest(line, { headers: all }))).status;
+  };
+  const foreign = { origin: 'https://evil.example' };
+  for (const line of ['GET /exec/ns/p/c', 'POST /exec/ns/p/c', 'POST /checkpoint/ns/p/c']) {
+    expect([line, await status(line, foreign)]).toEqual([line, 403]);
+    expect([line, await status(line, { origin: 'https://node-1:10250' })]).not.toEqual([line, 403]);
+    expect([line, await status(line)]).not.toEqual([line, 403]);
+    const proxied = { ...foreign, 'x-forwarded-for': '10.0.0.9' };
+    expect([line, await status(line, proxied)]).not.toEqual([line, 403]);
+  }
+  // It cannot read the response, since no header permits that.
+  expect(await status('GET /flagz', foreign)).toBe(200);
+});
+
+test('the port of the page is a second port like it, on its own address', async () => {
+  const ports = await opened(build({}, '/ca.crt', { address: '10.0.0.1', port: 4194 }));
+  expect(ports.map(({ flag, host, port }) => `${host}:${port} ${flag}`)).toEqual([
+    '0.0.0.0:10250 --port',
+    '10.0.0.1:4194 --dashboard-port',
+  ]);
+  const [secure, page] = ports;
+  expect(page?.clientAuthorities).toBe(secure?.clientAuthorities);
+  const status = async (headers = {}): Promise<number | undefined> =>
+    page && asResponse(await page.handler(httpRequest('GET /flagz', { headers }))).status;
+  expect(await status()).toBe(401);
+  expect(await status({ authorization: 'Bearer t' })).toBe(200);
+});
+
+test('/ui/api/access reports what the admission of the port allows', async () => {
+  const [{ handler } = { handler: undefined }] = await opened(build());
+  const access = async (headers = {}): Promise<unknown> => {
+    if (handler === undefined) return undefined;
+    const response = asResponse(await handler(httpRequest('GET /ui/api/access', { headers })));
+    return response.status === 200 ? JSON.parse(await bodyText(response)) : response.status;
+  };
+  expect(await access()).toBe(401);
+  expect(await access({ authorization: 'reader' })).toEqual({ logs: true, exec: false });
+  expect(await access({ authorization: 'admin' })).toEqual({ logs: true, exec: true });
 });

@@ -103,7 +103,7 @@ describe('a request', () => {
   for (const [name, from, headers, named] of clients)
     test(name, async () => {
       const { on, spans } = setUp();
-      await on('secure')({ ...requestOf('/metrics', headers), ...(from && { connection: from }) });
+      await on('secure')({ ...requestOf('/metrics', headers), ...(from && { connection: () => from }) });
       expect(spans.named('/metrics').attributes).toEqual({
         'http.request.method': 'GET',
         'http.response.status_code': 200,

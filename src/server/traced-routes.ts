@@ -51,7 +51,9 @@ function serverSpan(request: RoutedRequest, pattern: string, port: Port): SpanSt
 }
 
 /** The client's own headers are not verified. */
-function clientAttributes({ connection, headers }: RoutedRequest, port: Port): SpanAttributes {
+function clientAttributes(request: RoutedRequest, port: Port): SpanAttributes {
+  const { headers } = request;
+  const connection = request.connection?.();
   const forwarded = textOf(headers['x-forwarded-for'])?.split(',', 1)[0];
   const userAgent = textOf(headers['user-agent']);
   const client = forwarded || connection?.remoteAddress;

@@ -5,6 +5,7 @@
 import type { InhibitorLock, Logind, LogindSession } from '../api/ports/logind.ts';
 import { raceAbort } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
+import type { LoopLoad } from '../base/component.ts';
 import { Aborted, describeError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -72,6 +73,10 @@ export class LockKeeper {
   /** The longest delay that logind grants; undefined until it was read. */
   get limitSeconds(): number | undefined {
     return this.#limitMs === undefined ? undefined : this.#limitMs / 1_000;
+  }
+
+  load(): LoopLoad {
+    return this.#queue.load();
   }
 
   start(): void {

@@ -7,7 +7,7 @@ import type { EventSink } from '../api/ports/events.ts';
 import type { Logind } from '../api/ports/logind.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { Aborted, isAbortOf } from '../base/errors.ts';
 import { type GraceGroup, graceGroups, type ShutdownPeriods, totalSeconds } from './grace-groups.ts';
 import { type GroupKillDeps, GroupKills } from './kill-group.ts';
@@ -59,6 +59,10 @@ export class ShutdownManager implements Component {
       clock,
       log,
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#keeper.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -5,7 +5,7 @@
 import type { Pod } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -116,6 +116,10 @@ export class FileSource implements Component {
       onError: (_key, err) => deps.log.error('Failed to scan manifests', { path: this.#path, err }),
     });
     this.#slow = new SlowReads(() => this.#queue.add('scan'));
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   /** Resolves after the first scan, so that components started later find the pods. */

@@ -5,7 +5,7 @@
 import type { Pod } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -77,6 +77,10 @@ export class HttpSource implements Component {
       },
       onError: (_key, err) => deps.log.error('Failed to read pods from URL', { url: this.#redactedUrl, err }),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   /** Does not wait for a response: the server may itself be a pod of this node. */

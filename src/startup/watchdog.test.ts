@@ -101,6 +101,22 @@ describe('Watchdog', () => {
     );
   });
 
+  test('waits for the sync loop to start without an error, and reports one that has not by the next check', async () => {
+    const recorder = new Recorder();
+    let problem: string | undefined = 'the sync loop has not started';
+    recorder.check = () => checkSyncLoop([{ name: 'syncloop', check: () => problem }]);
+    await recorder.start();
+    await recorder.clock.advance(14_000);
+    expect([recorder.sent, recorder.errors]).toEqual([[], []]);
+    await recorder.clock.advance(1_000);
+    expect(recorder.errors).toEqual([
+      'Kubelet is unhealthy, not notifying the systemd watchdog: the sync loop has not started',
+    ]);
+    problem = undefined;
+    await recorder.clock.advance(15_000);
+    expect([recorder.sent, recorder.errors.length]).toEqual([['30000 WATCHDOG=1'], 1]);
+  });
+
   test('treats a check that hangs as failed', async () => {
     const recorder = new Recorder();
     recorder.check = () => new Promise(() => undefined);

@@ -47,6 +47,8 @@ export interface WatchdogDeps {
   readonly random: () => number;
 }
 
+/** The reason of a failed check of the sync loop. */
+const syncLoopReason = 'SyncLoop';
 const retryMs = 1_000;
 const retryJitter = 0.1;
 
@@ -68,10 +70,14 @@ export class Watchdog implements Component {
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, intervalMs, log } = this.#deps;
     try {
-      for (;;) {
+      for (let isFirst = true; ; isFirst = false) {
         const failure = await this.#checkAndNotify(signal);
         signal.throwIfAborted();
-        if (failure !== undefined) log.error(failure.message, { err: failure.cause });
+        // The sync loop starts after the watchdog. systemd expects no keep-alive before READY=1, and one that is still missing at the
+        // next check is a failure.
+        if (isFirst && isSyncLoop(failure?.cause))
+          log.v(2).info('Waiting for the sync loop before notifying the systemd watchdog');
+        else if (failure !== undefined) log.error(failure.message, { err: failure.cause });
         await clock.sleep(intervalMs, signal);
       }
     } catch (err) {
@@ -110,10 +116,14 @@ export class Watchdog implements Component {
   }
 }
 
+function isSyncLoop(err: unknown): boolean {
+  return err instanceof KubeletError && err.reason === syncLoopReason;
+}
+
 /** Throws while the check of the sync loop fails. */
 export function checkSyncLoop(
   checks: readonly { readonly name: string; check(): string | undefined }[],
 ): void {
   const problem = checks.find(({ name }) => name === 'syncloop')?.check();
-  if (problem !== undefined) throw new KubeletError('unavailable', 'SyncLoop', problem);
+  if (problem !== undefined) throw new KubeletError('unavailable', syncLoopReason, problem);
 }

@@ -45,6 +45,18 @@ export class PodExplainer<E> {
     return { pods: [...names].map(([uid, name]) => this.#explainOne(uid, name)) };
   }
 
+  /** One pod, without its events. `isActive`: an operation is in flight, so that the sentence may change by itself. */
+  sentence(uid: PodUid): { readonly text: string; readonly sinceMs?: number; readonly isActive: boolean } {
+    const { activities, clock, lifecycles } = this.#deps;
+    const current = activities.flatMap((source) => source.activities(uid));
+    const { explanation, ...since } = explainPod({
+      lifecycle: lifecycles.all().get(uid),
+      activities: current,
+      nowMs: clock.now(),
+    });
+    return { text: explanation, ...since, isActive: current.length > 0 };
+  }
+
   #explainOne(uid: PodUid, { name = '', namespace = '' }: PodName): ExplainedPod<E> {
     const { activities, clock, events, lifecycles } = this.#deps;
     const { explanation, sinceMs } = explainPod({

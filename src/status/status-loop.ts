@@ -22,7 +22,7 @@ import type { ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { ProbeView } from './container-status.ts';
@@ -169,6 +169,10 @@ export class StatusLoop implements Component {
     this.#withoutBase.delete(uid);
     const input = this.#inputFor(uid, pod, lifecycle);
     this.#publish(uid, pod, input, withReportedTimes(generatePodStatus(input), base));
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

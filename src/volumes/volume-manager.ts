@@ -11,7 +11,7 @@ import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { ChangedObject } from '../api/ports/pod-objects.ts';
 import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
 import { Channel, type Subscribable } from '../base/channel.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { Slots } from '../base/slots.ts';
 import { VolumesInUse } from './attach/volumes-in-use.ts';
@@ -103,6 +103,10 @@ export class VolumeManager implements Component, PodVolumes {
           : [on(plugin.prerequisite.changed, () => this.#requirementsChanged(plugin))],
       ),
     ];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#updates.load();
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -4,6 +4,7 @@
 // unmounted is not updated.
 import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
+import type { LoopLoad } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
@@ -43,6 +44,10 @@ export class VolumeUpdates {
       onError: (uid, err, retryInMs) =>
         deps.log.v(2).info('Failed to update volumes', { podUID: uid, retryInMs, err }),
     });
+  }
+
+  load(): LoopLoad {
+    return this.#queue.load();
   }
 
   start(): void {

@@ -8,7 +8,7 @@ import type { ContainerReclaim } from '../api/ports/reclaim.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Component, LoopLoad } from '../base/component.ts';
 import { Aborted, describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -58,6 +58,10 @@ export class ContainerCollector implements Component, ContainerReclaim {
       run: async (_key, signal) => await this.#pass(signal),
       onError: (_key, err) => this.#failed(err),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -6,7 +6,7 @@ import type { PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { Aborted } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -61,6 +61,10 @@ export class Housekeeping implements Component {
     });
     const sweep = (): void => this.#queue.add('sweep');
     this.wakes = [on(desired.ready, sweep), on(pleg.answered, sweep)];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

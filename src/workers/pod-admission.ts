@@ -8,7 +8,7 @@ import { raceAbort } from '../base/abort/race-abort.ts';
 import type { PodRefusal, PodWorkersDeps } from './worker-deps.ts';
 import type { WorkerRecord, WorkerRecords } from './worker-records.ts';
 
-type AdmissionDeps = Pick<PodWorkersDeps, 'clock' | 'policy' | 'settings' | 'stores'>;
+type AdmissionDeps = Pick<PodWorkersDeps, 'clock' | 'policy' | 'report' | 'settings' | 'stores'>;
 
 /** The pod is not admitted yet and checked again after this time, or when it is woken. */
 interface Waiting {
@@ -28,6 +28,25 @@ export class PodAdmission {
 
   /** Undefined: the pod may be synced. */
   async check(
+    uid: PodUid,
+    record: WorkerRecord,
+    signal: AbortSignal,
+  ): Promise<PodRefusal | Waiting | undefined> {
+    if (record.admitted && record.prepared) return undefined;
+    // A pod that waits for a device plugin continues the stage when it is checked again.
+    const stage = this.#deps.report.stages?.begin(uid, 'admit');
+    try {
+      const answer = await this.#check(uid, record, signal);
+      if (answer === undefined) stage?.end();
+      else if ('message' in answer) stage?.end(`${answer.reason}: ${answer.message}`);
+      return answer;
+    } catch (err) {
+      stage?.end(err);
+      throw err;
+    }
+  }
+
+  async #check(
     uid: PodUid,
     record: WorkerRecord,
     signal: AbortSignal,

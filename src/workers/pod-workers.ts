@@ -6,7 +6,7 @@ import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { CollectionCause } from '../api/ports/garbage-scope.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
-import { type Component, on } from '../base/component.ts';
+import { type Component, type LoopLoad, on } from '../base/component.ts';
 import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { inSpan, type Span } from '../base/tracer.ts';
@@ -75,6 +75,10 @@ export class PodWorkers implements Component {
       run: (uid, signal) => inSync.during(uid, () => this.#run(uid, signal)),
       onError: (uid, err, retryInMs) => this.#onError(uid, err, retryInMs),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

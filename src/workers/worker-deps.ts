@@ -7,6 +7,7 @@ import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { GarbageScope } from '../api/ports/garbage-scope.ts';
 import type { ProbeResultsView } from '../api/ports/probe-results.ts';
+import type { StartStages } from '../api/ports/start-stages.ts';
 import type { StartedPod } from '../api/ports/started-pod.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
@@ -169,6 +170,7 @@ interface WorkerReports {
         rejected(reason: string): void;
       }
     | undefined;
+  readonly stages?: StartStages | undefined;
   readonly log: Logger;
   readonly tracer?: Tracer | undefined;
 }

@@ -31,6 +31,7 @@ export const fakeStatsEdge: StatsEdge = {
       loopUtilization: 0.5,
       loopDelay: undefined,
     }),
+    load: () => ({ cpuSeconds: 1.5, residentBytes: 1, heapUsedBytes: 10, openFiles: 4 }),
     watchCollections: () => undefined,
     close: () => undefined,
   },

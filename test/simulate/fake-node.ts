@@ -15,6 +15,7 @@ import type { AssembleInput, Edges, StatsEdge } from '../../src/assemble/input.t
 import { assemble, type Kubelet } from '../../src/assemble/kubelet.ts';
 import { Channel } from '../../src/base/channel.ts';
 import { KubeletError } from '../../src/base/errors.ts';
+import { InFlightCalls } from '../../src/base/in-flight-calls.ts';
 import { type Logger, Verbosity } from '../../src/base/log/log.ts';
 import { textLogger } from '../../src/base/log/log-text.ts';
 import { Supervisor } from '../../src/base/supervisor.ts';
@@ -323,6 +324,11 @@ export class FakeNode {
     return this.#kubelet?.explainer.explain().pods.find((pod) => pod.uid === uid)?.explanation;
   }
 
+  /** What the kubelet records for its page. */
+  get page(): Kubelet['page'] {
+    return this.#running.page;
+  }
+
   /** Events as `Killing: Stopping container c`, in order; repeated ones once. */
   eventLines(uid: string): readonly string[] {
     const events = this.#running.events.recent(asPodUid(uid));
@@ -414,6 +420,7 @@ export class FakeNode {
       verbosity: this.verbosity,
       tracer: this.#options.tracer,
       edges: {
+        calls: new InFlightCalls(this.clock),
         cri: () => this.#connect(),
         files: {
           makeDirectory: async (path) => {
@@ -482,6 +489,8 @@ export class FakeNode {
         trimMemory: () => undefined,
         residentBytes: () => 0,
         listen: () => Promise.reject(new Error('no ports in memory')),
+        listenUnix: async () => ({ close: async () => undefined }),
+        pageFile: async () => undefined,
         upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
         listenSecure: async ({ handler, host, port }) => {
           this.#secure = handler;
@@ -507,6 +516,7 @@ export class FakeNode {
           stop: () => undefined,
           watch: () => undefined,
           maxSinceMs: () => 0,
+          longestSinceMs: () => [],
         },
         profiler: {
           cpu: async () => '{}',

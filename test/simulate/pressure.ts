@@ -20,6 +20,7 @@ export class NodePressure {
       usage: () => undefined,
       details: () => undefined,
       memory: (path) => this.#load(path),
+      load: (path) => ({ cpuNs: 0, workingSetBytes: this.#load(path).workingSetBytes }),
       tasks: (path) => this.#within(path).length,
       children: (path) => this.#children(path),
       processes: () => [],

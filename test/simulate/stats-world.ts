@@ -60,6 +60,11 @@ export class FakeCgroupReader implements CgroupReader {
     return this.usage(path)?.memory;
   }
 
+  load(path: string): ReturnType<CgroupReader['load']> {
+    const usage = this.usage(path);
+    return usage && { cpuNs: usage.cpuNs, workingSetBytes: usage.memory?.workingSetBytes };
+  }
+
   tasks(path: string): number | undefined {
     return this.groups.get(path)?.tasks;
   }

@@ -35,3 +35,12 @@ test('runtimeDependencies are those of package.json and theirs, without tools an
     { name: '@b/c', version: '2', license: 'ISC' },
   ]);
 });
+
+test.each(['preact', 'uplot', '@xterm/xterm', '@xterm/addon-fit'])(
+  '%s, which is in the bundle of the page, is listed with its licence',
+  (name) => {
+    const found = runtimeDependencies(lock).find((each) => each.name === name);
+    expect(found?.license).toBe('MIT');
+    expect(readFileSync(`node_modules/${name}/LICENSE`, 'utf8')).toMatch(/permission is hereby granted/i);
+  },
+);

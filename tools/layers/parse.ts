@@ -26,7 +26,7 @@ export function isNode(value: unknown): value is AstNode {
 export function parseModule(path: string, text: string): Module {
   let ast: unknown;
   try {
-    ast = parseAst(text, { lang: 'ts' }, path);
+    ast = parseAst(text, { lang: path.endsWith('.tsx') ? 'tsx' : 'ts' }, path);
   } catch (cause) {
     throw new Error(`${path} does not parse`, { cause });
   }

@@ -38,6 +38,13 @@ export interface MemoryUsage {
 /** What eviction decides by, which needs the fewest files. */
 export type MemoryLoad = Pick<MemoryUsage, 'usageBytes' | 'workingSetBytes' | 'limitBytes'>;
 
+/** Two figures for a plot, by the fewest reads. */
+export interface CgroupLoad {
+  /** Since the cgroup was created. */
+  readonly cpuNs: number | undefined;
+  readonly workingSetBytes: number | undefined;
+}
+
 /** The figures of every collection, which need few files. */
 export interface CgroupUsage {
   /** From the root of the hierarchy; `/` is the machine. */
@@ -113,6 +120,8 @@ export interface CgroupReader {
   details(path: string): CgroupDetails | undefined;
   /** Undefined if the cgroup does not exist or its memory is not accounted. */
   memory(path: string): MemoryLoad | undefined;
+  /** Undefined if the cgroup does not exist or nothing of it is accounted. */
+  load(path: string): CgroupLoad | undefined;
   /** Processes and threads, with descendants; undefined without the pids controller. */
   tasks(path: string): number | undefined;
   /** Paths of the direct children. */

@@ -16,8 +16,8 @@ export interface HttpRequest {
   readonly certificate: ClientCertificate | undefined;
   /** The remote address, or the network that counts as one client; see edge/http/peer-address.ts. */
   readonly peer?: string;
-  /** For traces. Absent in requests that did not arrive over a connection. */
-  readonly connection?: HttpConnection;
+  /** For traces, which alone need it; to be called while the request is handled. Absent without a connection. */
+  connection?(): HttpConnection;
   /** Call it once the client is authenticated and authorized: lifts the limits of unauthenticated clients. */
   admitted?(): void;
   /** The whole body, of at most `mostBytes`. An unread body is discarded. */
@@ -54,6 +54,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** The headers of a stream are sent at once; its iterator is returned when the client disconnects. */
   readonly body: string | Uint8Array | HttpStream;
+  /** How long the client may leave a stream unread before it is disconnected, if that is shorter than the port's own limit. */
+  readonly stalledMs?: number;
 }
 
 /** The streams that a client of exec or attach requested. */

@@ -9,3 +9,8 @@ export interface LoopDelay {
    */
   maxSinceMs(sinceMs: number): number;
 }
+
+export interface LoopDelaySteps extends Pick<LoopDelay, 'watch'> {
+  /** The longest delay of each of these steps since that moment; steps without a measurement are omitted. */
+  longestSinceMs(sinceMs: number): readonly number[];
+}

@@ -208,6 +208,8 @@ export interface PodDetail {
   readonly events: readonly EventView[];
   /** The pod with the status that the kubelet reports. */
   readonly pod: unknown;
+  /** Which parts were left out because the detail would be too large. */
+  readonly note?: string;
 }
 
 export interface LoopView {

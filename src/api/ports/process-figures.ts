@@ -24,3 +24,9 @@ export interface ProcessFigures {
       }
     | undefined;
 }
+
+/** What changes from second to second. Reading it changes nothing that ProcessFigures reports. */
+export type ProcessLoad = Pick<
+  ProcessFigures,
+  'cpuSeconds' | 'residentBytes' | 'heapUsedBytes' | 'openFiles'
+>;

@@ -74,6 +74,13 @@ export const flagByName: ReadonlyMap<string, FlagEntry> = new Map(
   allFlags.map((entry) => [entry.name, entry]),
 );
 
+/** By the names that flags had in older kubelets. */
+export const flagByFormerName: ReadonlyMap<string, FlagEntry> = new Map(
+  allFlags.flatMap((entry) =>
+    entry.spec.formerName === undefined ? [] : [[entry.spec.formerName, entry] as const],
+  ),
+);
+
 export const flagByShort: ReadonlyMap<string, FlagEntry> = new Map(
   allFlags.flatMap((entry) => (entry.short === undefined ? [] : [[entry.short, entry] as const])),
 );

@@ -54,6 +54,7 @@ function flagHelp(entry: FlagEntry): string {
     entry.spec.doc ?? entry.field.doc,
     entry.field.effect === undefined ? '' : describeEffect(entry.field.effect),
     value === '' ? '' : `(default ${value})`,
+    entry.spec.formerName === undefined ? '' : `(DEPRECATED NAME: --${entry.spec.formerName})`,
     entry.deprecated === undefined ? '' : `(DEPRECATED: ${entry.deprecated})`,
   ];
   const body = wrap(parts.filter((part) => part !== '').join(' '), width - textIndent.length);

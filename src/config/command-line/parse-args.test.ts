@@ -72,9 +72,9 @@ test('warns once about a deprecated flag, and about a removed one, whose value i
   } = parseArgs([
     '--max-pods=1',
     '--max-pods=2',
-    '--cadvisor-port',
+    '--api-servers',
     '0',
-    '--cadvisor_port=1',
+    '--api_servers=1',
     '--allow-privileged',
     '--network-plugin=cni',
   ]);
@@ -82,10 +82,17 @@ test('warns once about a deprecated flag, and about a removed one, whose value i
   expect([...used.values()]).toEqual([['1', '2']]);
   expect(warnings).toEqual([
     'Flag --max-pods has been deprecated. Set maxPods in the configuration file (--config).',
-    'Flag --cadvisor-port was removed from the kubelet and is ignored. Use /stats/summary and /metrics/cadvisor of the kubelet.',
+    'Flag --api-servers was removed from the kubelet and is ignored. Use --kubeconfig.',
     'Flag --allow-privileged was removed from the kubelet and is ignored. Use pod security admission.',
     'Flag --network-plugin was removed from the kubelet and is ignored. Network plugins are configured in the container runtime.',
   ]);
+});
+
+test('understands the former name of a flag, and warns once with the new one', () => {
+  const { problems, uses: used, warnings } = parseArgs(['--cadvisor-port', '4194', '--cadvisor_port=4195']);
+  expect(problems).toEqual([]);
+  expect([...used].map(([{ name }, texts]) => [name, texts])).toEqual([['dashboard-port', ['4194', '4195']]]);
+  expect(warnings).toEqual(['Flag --cadvisor-port has been deprecated. Use --dashboard-port, its new name.']);
 });
 
 describe('outcomes', () => {

@@ -2,7 +2,7 @@
 // Invariant: reads every argument, so that all problems are reported together.
 
 import type { Problem } from '../problem.ts';
-import { type FlagEntry, flagByName, flagByShort } from './flag-index.ts';
+import { type FlagEntry, flagByFormerName, flagByName, flagByShort } from './flag-index.ts';
 import { type RemovedFlag, removedFlags } from './removed-flags.ts';
 
 export interface ParsedArgs {
@@ -45,7 +45,7 @@ function readLong(reading: Reading, body: string, words: string[]): void {
   const equals = body.indexOf('=');
   const name = (equals < 0 ? body : body.slice(0, equals)).replaceAll('_', '-');
   const given = equals < 0 ? undefined : body.slice(equals + 1);
-  const entry = flagByName.get(name);
+  const entry = flagByName.get(name) ?? flagByFormerName.get(name);
   const removed = entry === undefined ? removedFlags.get(name) : undefined;
   if (entry === undefined && removed === undefined) {
     reading.problems.push({ where: '', message: `unknown flag: --${name}` });
@@ -54,7 +54,7 @@ function readLong(reading: Reading, body: string, words: string[]): void {
   const isBoolean = entry?.isBoolean ?? removed?.isBoolean ?? false;
   const text = given ?? (isBoolean ? 'true' : words.shift());
   if (text === undefined) reading.problems.push({ where: '', message: `flag needs an argument: --${name}` });
-  else if (entry !== undefined) addUse(reading, entry, text);
+  else if (entry !== undefined) addUse(reading, entry, text, name);
   else if (removed !== undefined) warnRemoved(reading, removed);
 }
 
@@ -87,10 +87,13 @@ function readShorts(reading: Reading, letters: string, words: string[]): void {
   }
 }
 
-function addUse(reading: Reading, entry: FlagEntry, text: string): void {
+function addUse(reading: Reading, entry: FlagEntry, text: string, name = entry.name): void {
   const texts = reading.uses.get(entry);
   if (texts === undefined) reading.uses.set(entry, [text]);
   else texts.push(text);
+  if (name !== entry.name) {
+    reading.warned.set(name, `Flag --${name} has been deprecated. Use --${entry.name}, its new name.`);
+  }
   if (entry.deprecated !== undefined) {
     reading.warned.set(entry.name, `Flag --${entry.name} has been deprecated. ${entry.deprecated}`);
   }

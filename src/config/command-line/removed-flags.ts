@@ -33,7 +33,6 @@ const rows: readonly Row[] = [
   ['babysit-daemons', none, 'bool'],
   ['boot-id-file', fixedFile],
   ['bootstrap-checkpoint-path', none],
-  ['cadvisor-port', 'Use /stats/summary and /metrics/cadvisor of the kubelet.'],
   ['chaos-chance', none],
   ['cloud-config', 'Configure the cloud controller manager instead.'],
   ['cni-bin-dir', cri],

@@ -71,6 +71,7 @@ function option(entry: FlagEntry): string {
     table === 'config' ? `Field: ${pathText(path)}.` : '',
     initial === '' ? '' : `Default: ${initial}`,
     deprecated === undefined ? '' : `Deprecated. ${deprecated}`,
+    spec.formerName === undefined ? '' : `Deprecated name: --${spec.formerName}.`,
   );
 }
 

@@ -49,6 +49,17 @@ export const kubeletFlags = {
     flag: { name: 'config-dir', deprecated: false, completes: 'directory' },
     doc: 'Directory of drop-ins: every *.conf file in it is merged over --config, in lexical order.',
   }),
+  dashboardAddress: text({
+    default: '127.0.0.1',
+    flag: { name: 'dashboard-address', type: 'ip', deprecated: false, own: true },
+    doc: "IP address of --dashboard-port. On a loopback address the page is served without TLS, reading needs no credentials, and acting needs the token of dashboard-token in the root directory. On any other address the port is secured as that of the kubelet's API, which needs authentication and authorization.",
+  }),
+  dashboardPort: int32({
+    flag: { name: 'dashboard-port', formerName: 'cadvisor-port', deprecated: false, own: true },
+    min: 0,
+    max: 65_535,
+    doc: "Port of the node's page, for browsers; 0 disables it. The page is also served at /ui/ of the kubelet's API.",
+  }),
   devicePluginDir: text({
     default: '/var/lib/kubelet/device-plugins',
     flag: { name: 'device-plugin-dir', deprecated: false, own: true, completes: 'directory' },

@@ -112,3 +112,40 @@ describe('logging and tracing', () => {
     ],
   ]);
 });
+
+describe('the port of the node’s page', () => {
+  const argv = (...flags: readonly string[]): Situation => ({ argv: flags });
+  const remote = ['--dashboard-port=4194', '--dashboard-address=10.0.0.1'];
+  const withCertificates = { x509: { clientCAFile: '/ca.crt' } };
+  runCases([
+    ['a port', argv('--dashboard-port=4194')],
+    ['a port by its former name', argv('--cadvisor-port=4194')],
+    ['no port at any address', argv('--dashboard-address=0.0.0.0')],
+    ['an IPv6 loopback address', argv('--dashboard-port=4194', '--dashboard-address=::1')],
+    ['another loopback address', argv('--dashboard-port=4194', '--dashboard-address=127.9.9.9')],
+    ['a port above the range', argv('--dashboard-port=65536'), '--dashboard-port: 65536 is out of range'],
+    ['a negative port', argv('--cadvisor-port=-1'), '--dashboard-port: -1 is out of range'],
+    [
+      'a port without the server',
+      { argv: ['--dashboard-port=4194'], set: { enableServer: false } },
+      '--dashboard-port: needs enableServer',
+    ],
+    ['another address with client certificates', { argv: remote, set: { authentication: withCertificates } }],
+    [
+      'another address without authentication',
+      { argv: remote, set: { authentication: { webhook: { enabled: false } } } },
+      'clients must be authenticated',
+    ],
+    [
+      'another address where anonymous clients may do everything',
+      {
+        argv: remote,
+        set: {
+          authentication: { ...withCertificates, anonymous: { enabled: true } },
+          authorization: { mode: 'AlwaysAllow' },
+        },
+      },
+      'every anonymous client',
+    ],
+  ]);
+});

@@ -11,6 +11,7 @@ import {
   reservedResourceRules,
 } from './allocatable-rules.ts';
 import { type HostFacts, type Rule, settingName } from './context.ts';
+import { dashboardRules } from './dashboard-rules.ts';
 import { evictionRules } from './eviction-rules.ts';
 import { flagRules } from './flag-rules.ts';
 import { imageRules, imageVerificationRules } from './image-rules.ts';
@@ -55,6 +56,7 @@ const rules: readonly Rule[] = [
   loggingRules,
   tracingRules,
   flagRules,
+  dashboardRules,
 ];
 
 interface Verdict {

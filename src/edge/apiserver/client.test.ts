@@ -5,6 +5,7 @@ import { memoryClient } from '../../../test/api-server/memory-client.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { ApiRequest } from '../../api/ports/api-client.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { InFlightCalls } from '../../base/in-flight-calls.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { TokenBucket } from '../../base/rate-limit.ts';
 import { ApiServerClient, type ApiServerClientDeps } from './client.ts';
@@ -275,5 +276,40 @@ describe('ApiServerClient.watch', () => {
     expect(double.watches.size).toBe(0);
     double.close();
     expect(clock.pendingTimers()).toBe(0);
+  });
+});
+
+describe('requests in flight', () => {
+  test('are listed with their deadline until they end', async () => {
+    const clock = new FakeClock();
+    const calls = new InFlightCalls(clock);
+    const client = clientOn(new CannedTransport('never'), clock, { calls });
+    const query = { token: 'not listed' };
+    const failed = failureOf(client.request({ ...pods, query, timeoutMs: 3_000 }));
+    await clock.settle();
+    expect(calls.list()).toEqual([
+      {
+        to: 'api-server',
+        method: 'GET /api/v1/pods',
+        sinceMs: clock.now(),
+        deadlineMs: clock.now() + 3_000,
+      },
+    ]);
+    await clock.advance(3_000);
+    expect(await failed).toMatchObject({ kind: 'timeout' });
+    expect(calls.list()).toEqual([]);
+  });
+
+  test('include a watch only until it has begun', async () => {
+    const clock = new FakeClock();
+    const calls = new InFlightCalls(clock);
+    const line = '{"type":"ADDED","object":{}}\n';
+    const client = clientOn(new CannedTransport({ status: 200, body: line }), clock, { calls });
+    const watch = client.watch('/api/v1/pods', {}, signal);
+    const first = watch.next();
+    expect(calls.list()).toMatchObject([{ to: 'api-server', method: 'watch /api/v1/pods' }]);
+    await first;
+    expect(calls.list()).toEqual([]);
+    await watch.return(undefined);
   });
 });

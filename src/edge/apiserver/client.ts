@@ -17,6 +17,7 @@ import type {
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { readAll, readLines } from './json-lines.ts';
 import { fromResponse, fromStatus } from './status-error.ts';
@@ -50,6 +51,8 @@ export interface ApiServerClientDeps {
   /** Deadline of one call. Heartbeats: the shorter of lease duration and status frequency. */
   readonly timeoutMs: { readonly [limiter in ApiLimiter]: number };
   readonly observer?: ApiClientObserver;
+  /** Lists the requests in flight. A watch that has begun is not listed. */
+  readonly calls?: CallRecorder | undefined;
 }
 
 const patchTypes: Readonly<Record<PatchKind, string>> = {
@@ -92,7 +95,7 @@ export class ApiServerClient implements ApiClient {
       signal: request.signal,
       what: `${exchange.method} ${request.path}`,
     };
-    return await withDeadline(options, async (signal) => {
+    return await this.#recorded(options, async (signal) => {
       const response = await this.#send(exchange, signal);
       const text = await readAll(response.body, maxResponseBytes);
       this.#deps.observer?.responded?.(exchange.method, this.#deps.transport.host, text.length);
@@ -134,7 +137,7 @@ export class ApiServerClient implements ApiClient {
     const stream = new AbortController();
     const follow = AbortSignal.any([signal, stream.signal]);
     try {
-      const response = await withDeadline({ clock, ms: watchStartMs, signal: follow, what }, async () => {
+      const response = await this.#recorded({ clock, ms: watchStartMs, signal: follow, what }, async () => {
         const started = await this.#send(exchange, follow);
         if (started.status < 400) return started;
         throw fromResponse(started.status, await readAll(started.body, maxEventBytes), what);
@@ -142,6 +145,19 @@ export class ApiServerClient implements ApiClient {
       for await (const line of readLines(response.body, maxEventBytes)) yield watchEvent<T>(line, what);
     } finally {
       stream.abort();
+    }
+  }
+
+  /** Runs `work` within its deadline, listed as a call in flight. */
+  async #recorded<T>(
+    options: Parameters<typeof withDeadline>[0],
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const recorded = this.#deps.calls?.begin('api-server', options.what, options.ms);
+    try {
+      return await withDeadline(options, work);
+    } finally {
+      recorded?.end();
     }
   }
 

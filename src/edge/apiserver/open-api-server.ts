@@ -6,6 +6,7 @@ import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
 import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { TokenBucket } from '../../base/rate-limit.ts';
 import type { Tracer } from '../../base/tracer.ts';
@@ -26,6 +27,7 @@ interface ApiServerOptions {
   readonly heartbeatTimeoutMs: number;
   readonly observer?: ApiClientObserver;
   readonly gates: ClientGates;
+  readonly calls?: CallRecorder | undefined;
   /** Each request becomes a span. */
   readonly tracer?: Tracer | undefined;
 }
@@ -70,7 +72,7 @@ const reviewLimit = { qps: 20, burst: 40 };
 const reviewTimeoutMs = 10_000;
 
 export function openApiServer(options: ApiServerOptions): ApiServer {
-  const { access, clock, gates, limits, log, observer, tracer, userAgent } = options;
+  const { access, calls, clock, gates, limits, log, observer, tracer, userAgent } = options;
   const transport = new HttpTransport({
     access,
     authority: {
@@ -98,6 +100,7 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
     transport: tracer === undefined ? transport : new TracedTransport(transport, access.server, tracer),
     clock,
     log,
+    calls,
     userAgent,
     limiters: {
       requests: limiter(() => limits.requests),

@@ -6,6 +6,7 @@ import { setMaxListeners } from 'node:events';
 import { type CallOptions, isUnimplemented } from '../../api/cri/runtime.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import { type GrpcRequest, streamCall, unaryCall } from '../grpc-client/grpc-call.ts';
 import { GrpcError } from '../grpc-client/grpc-error.ts';
 import { fromGrpcError } from '../grpc-client/status-map.ts';
@@ -27,6 +28,10 @@ interface CallerDeps {
   readonly clock: Clock;
   readonly requestTimeoutMs: () => number;
   readonly observe?: ((observation: CriObservation) => void) | undefined;
+  /** Which of the two services this is, and where its calls are listed while they are in flight. */
+  readonly inFlight?:
+    | { readonly to: 'runtime' | 'images'; readonly calls: CallRecorder | undefined }
+    | undefined;
   /** Metadata of the call that is about to be made. */
   readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
 }
@@ -56,6 +61,7 @@ export class Caller {
   async unary(rpc: Rpc, request: unknown, options: CallOptions = {}): Promise<unknown> {
     const started = this.#start(rpc, request, options);
     let release = (): void => undefined;
+    const recorded = this.#record(started);
     try {
       const bytes = await new Promise<Buffer>((resolve, reject) => {
         const call = unaryCall(this.#deps.connection.session(), this.#request(started), (err, message) =>
@@ -71,6 +77,7 @@ export class Caller {
     } catch (err) {
       throw this.#failure(started, err);
     } finally {
+      recorded?.end();
       release();
     }
   }
@@ -79,6 +86,8 @@ export class Caller {
     const started = this.#start(rpc, request, options);
     const call = streamCall(this.#deps.connection.session(), this.#request(started));
     const release = this.#track(call, options.signal);
+    // A stream without a deadline stays open by design.
+    const recorded = Number.isFinite(started.timeoutMs) ? this.#record(started) : undefined;
     let failure: { readonly err: unknown } | undefined;
     try {
       for await (const bytes of call.messages()) yield rpc.deserialize(bytes);
@@ -86,6 +95,7 @@ export class Caller {
       failure = { err };
     } finally {
       call.cancel();
+      recorded?.end();
       release();
       if (failure === undefined) this.#observe(started);
     }
@@ -108,6 +118,11 @@ export class Caller {
     const { clock, headers } = this.#deps;
     const serialized = rpc.serialize(message);
     return { path: rpc.path, message: serialized, timeoutMs, clock, keepBytes, headers: headers?.() };
+  }
+
+  #record({ rpc, timeoutMs }: StartedCall): { end(): void } | undefined {
+    const { inFlight } = this.#deps;
+    return inFlight?.calls?.begin(inFlight.to, rpc.method, timeoutMs);
   }
 
   /** Cancels the call when its signal aborts or the client closes. Returns the function that undoes this. */

@@ -4,9 +4,11 @@ import type { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { failureOf as failure } from '../../../test/fake-cri/failure-of.ts';
 import { hang, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
-import { ListContainersResponse } from '../../api/cri/generated/runtime/v1/api.ts';
+import { ContainerEventResponse, ListContainersResponse } from '../../api/cri/generated/runtime/v1/api.ts';
 import { isCommandTimeout, isUnimplemented, rpcErrorText } from '../../api/cri/runtime.ts';
+import { realClock } from '../../base/clock.ts';
 import { Aborted, type ErrorKind, KubeletError } from '../../base/errors.ts';
+import { InFlightCalls } from '../../base/in-flight-calls.ts';
 import type { CriObservation } from './caller.ts';
 
 const version = { version: '0.1.0', runtimeName: 'r', runtimeVersion: '1', runtimeApiVersion: 'v1' };
@@ -301,5 +303,39 @@ describe('observation', () => {
       ['pull_image', undefined],
     ]);
     for (const { seconds } of seen) expect(seconds).toBeGreaterThanOrEqual(0);
+  });
+});
+
+describe('calls in flight', () => {
+  test('are listed with service, name and deadline until they return or fail', async () => {
+    const calls = new InFlightCalls(realClock);
+    await rig.serve({ version: async () => version, removeContainer: hang, pullImage: hang });
+    const client = rig.connect({ calls, requestTimeoutMs: () => 5_000 });
+    const abort = new AbortController();
+    const { signal } = abort;
+    const hanging = [client.removeContainer({}, { signal }), client.pullImage({}, { signal })];
+    const failed = hanging.map((each) => each.catch(() => undefined));
+    await client.version({});
+    await failure(client.removeImage({}));
+    const [remove, pull, ...others] = calls.list();
+    expect(remove).toMatchObject({ to: 'runtime', method: 'RemoveContainer' });
+    expect((remove?.deadlineMs ?? 0) - (remove?.sinceMs ?? 0)).toBe(5_000);
+    expect(pull).toEqual({ to: 'images', method: 'PullImage', sinceMs: expect.any(Number) });
+    expect(others).toEqual([]);
+    abort.abort(new Aborted('x'));
+    await Promise.all(failed);
+    expect(calls.list()).toEqual([]);
+  });
+
+  test('do not include the stream of container events, which stays open', async () => {
+    const calls = new InFlightCalls(realClock);
+    const listed: unknown[] = [];
+    await rig.serve({
+      async *getContainerEvents() {
+        yield ContainerEventResponse.fromPartial({ containerId: 'c' });
+      },
+    });
+    for await (const _ of rig.connect({ calls }).getContainerEvents({}, {})) listed.push(...calls.list());
+    expect(listed).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { ImageServiceDefinition, RuntimeServiceDefinition } from '../../api/cri/
 import type { CriImages, CriRuntime } from '../../api/cri/runtime.ts';
 import type { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Tracer } from '../../base/tracer.ts';
 import { Caller, type CriObservation } from './caller.ts';
@@ -31,6 +32,8 @@ export interface CriClientOptions {
   readonly clock: Clock;
   /** Called at the end of every call, for kubelet_runtime_operations_*. */
   readonly observe?: ((observation: CriObservation) => void) | undefined;
+  /** Lists the calls in flight. */
+  readonly calls?: CallRecorder | undefined;
   /** Each call becomes a span, and the runtime receives its context. */
   readonly tracer?: Tracer | undefined;
 }
@@ -44,14 +47,14 @@ export interface CriClient extends CriRuntime, CriImages {
 }
 
 export function criClient(options: CriClientOptions): CriClient {
-  const { clock, observe, requestTimeoutMs = () => defaultRequestTimeoutMs, tracer } = options;
+  const { calls, clock, observe, requestTimeoutMs = () => defaultRequestTimeoutMs, tracer } = options;
   const runtimePath = parseCriEndpoint(options.runtimeEndpoint);
   const imagePath = options.imageEndpoint ? parseCriEndpoint(options.imageEndpoint) : runtimePath;
   const runtime = new CriConnection(runtimePath, clock);
   const images = imagePath === runtimePath ? runtime : new CriConnection(imagePath, clock);
   const shared = { clock, requestTimeoutMs, observe, headers: tracer && (() => tracer.headers()) };
-  const runtimeCaller = new Caller({ connection: runtime, ...shared });
-  const imageCaller = new Caller({ connection: images, ...shared });
+  const runtimeCaller = new Caller({ connection: runtime, inFlight: { to: 'runtime', calls }, ...shared });
+  const imageCaller = new Caller({ connection: images, inFlight: { to: 'images', calls }, ...shared });
   const runtimeService = bind(
     rpcsOf(RuntimeServiceDefinition, runtimeOperations),
     tracedCalls(runtimeCaller, runtimePath, tracer),

@@ -6,7 +6,9 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
 import { NodePublishVolumeRequest, type VolumeCapability } from '../../api/csi/generated/csi/v1/csi.ts';
+import { realClock } from '../../base/clock.ts';
 import { Aborted } from '../../base/errors.ts';
+import { InFlightCalls } from '../../base/in-flight-calls.ts';
 import { DriverRig, failureOf, never, stageRequest, unpublish } from './fixtures/driver-rig.ts';
 import { hang } from './fixtures/node-server.ts';
 
@@ -219,4 +221,17 @@ describe('capabilities', () => {
     expect((await second).stage).toBe(false);
     expect(fetched).toBe(1);
   });
+});
+
+test('a call is listed while it is in flight, with its driver and its deadline', async () => {
+  await rig.serve({ nodeGetInfo: hang });
+  const calls = new InFlightCalls(realClock);
+  const stop = new AbortController();
+  const failed = failureOf(rig.client({ calls, timeoutMs: 5_000 }).info(stop.signal));
+  const [call] = calls.list();
+  expect(call).toMatchObject({ to: 'csi', method: 'NodeGetInfo d.example.com' });
+  expect((call?.deadlineMs ?? 0) - (call?.sinceMs ?? 0)).toBe(5_000);
+  stop.abort(new Aborted('enough'));
+  await failed;
+  expect(calls.list()).toEqual([]);
 });

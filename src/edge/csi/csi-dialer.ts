@@ -18,6 +18,7 @@ import {
 } from '../../api/csi/generated/csi/v1/csi.ts';
 import type { CsiCallOptions, CsiCapabilities, CsiDialer, CsiDriverClient } from '../../api/ports/csi.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import type { CsiConnection } from './csi-connection.ts';
 import { CsiEndpoint } from './csi-endpoint.ts';
 import { type CsiCaller, type CsiObservation, NodeCalls } from './node-calls.ts';
@@ -37,6 +38,8 @@ import { SharedWork } from './shared-work.ts';
 interface CsiDialerOptions {
   readonly clock: Clock;
   readonly observe: (observation: CsiObservation) => void;
+  /** Lists the calls in flight. */
+  readonly calls?: CallRecorder | undefined;
   /** Of each call, including the connection. Default: 2 min, upstream's. */
   readonly timeoutMs?: number;
   /** How long a connection stays open without a call. Default: 5 min. */
@@ -65,12 +68,12 @@ class DriverClient implements CsiDriverClient {
     | undefined;
 
   constructor(driver: string, path: string, options: CsiDialerOptions) {
-    const { clock, observe, timeoutMs = defaultTimeoutMs } = options;
+    const { calls, clock, observe, timeoutMs = defaultTimeoutMs } = options;
     const { idleMs = defaultIdleMs, recheckMs = defaultRecheckMs } = options;
     this.driver = driver;
     this.endpoint = path;
     this.#connections = new CsiEndpoint({ path, clock, recheckMs, idleMs });
-    this.#calls = new NodeCalls({ driver, endpoint: this.#connections, clock, timeoutMs, observe });
+    this.#calls = new NodeCalls({ driver, endpoint: this.#connections, clock, timeoutMs, observe, calls });
   }
 
   /** differs from upstream: that fetches them before each use. */

@@ -9,6 +9,7 @@ import type { CsiFailureDetails } from '../../api/ports/csi.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../../base/errors.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import type { CsiConnection, CsiReply } from './csi-connection.ts';
 import type { CsiDialled, CsiEndpoint } from './csi-endpoint.ts';
 import { type CsiFault, csiError, dialDeadlineFault } from './csi-fault.ts';
@@ -31,6 +32,7 @@ interface NodeCallsOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly observe: (observation: CsiObservation) => void;
+  readonly calls?: CallRecorder | undefined;
 }
 
 export interface CsiCaller {
@@ -95,10 +97,14 @@ export class NodeCalls {
     const startMs = this.#options.clock.monotonic();
     const path = `/csi.v1.Node/${method}`;
     const started = { ...caller, path, startMs, endMs: startMs + this.#options.timeoutMs };
-    const done = await work(started).catch((err: unknown) => {
-      this.#observe(started, codeOf(err, signal));
-      throw err;
-    });
+    const { calls, driver, timeoutMs } = this.#options;
+    const recorded = calls?.begin('csi', `${method} ${driver}`, timeoutMs);
+    const done = await work(started)
+      .catch((err: unknown) => {
+        this.#observe(started, codeOf(err, signal));
+        throw err;
+      })
+      .finally(() => recorded?.end());
     if (done.isCall) this.#observe(started, 'OK');
     return done.response;
   }

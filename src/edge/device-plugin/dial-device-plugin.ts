@@ -15,6 +15,7 @@ import type {
 } from '../../api/ports/device-plugins.ts';
 import type { Clock } from '../../base/clock.ts';
 import { Aborted, describeError, KubeletError } from '../../base/errors.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import { connectUnix, type UnixClient } from '../grpc-client/unix-client.ts';
 import { inspectSocket } from '../plugins/inspect-socket.ts';
 import { decodeDevices } from './decode-devices.ts';
@@ -34,10 +35,10 @@ const responseBytes = 1024 * 1024;
 
 const { methods } = DevicePluginDefinition;
 
-export function devicePluginDialer(clock: Clock): DevicePluginDialer {
+export function devicePluginDialer(clock: Clock, calls?: CallRecorder): DevicePluginDialer {
   return {
     dial: async (socket, signal) => {
-      const client = await dial(socket, clock, signal);
+      const client = await dial(socket, clock, calls, signal);
       try {
         const limits = { timeoutMs: optionsMs, signal, responseBytes };
         const answer = await client.unary(DevicePluginDefinition, methods.getDevicePluginOptions, {}, limits);
@@ -56,14 +57,19 @@ export function devicePluginDialer(clock: Clock): DevicePluginDialer {
 }
 
 /** As grpc-go, repeats the attempt until the deadline: a plugin may register just before it serves. */
-async function dial(socket: string, clock: Clock, signal: AbortSignal): Promise<UnixClient> {
+async function dial(
+  socket: string,
+  clock: Clock,
+  calls: CallRecorder | undefined,
+  signal: AbortSignal,
+): Promise<UnixClient> {
   const endMs = clock.monotonic() + dialMs;
   for (let retryMs = firstRetryMs; ; retryMs = Math.min(2 * retryMs, maxRetryMs)) {
     const leftMs = endMs - clock.monotonic();
     let cause: unknown;
     try {
       await checkSocket(socket);
-      return await connectUnix({ path: socket, server: 'plugin', clock, timeoutMs: leftMs, signal });
+      return await connectUnix({ path: socket, server: 'plugin', clock, calls, timeoutMs: leftMs, signal });
     } catch (err) {
       signal.throwIfAborted();
       if (!(err instanceof KubeletError && err.kind === 'unavailable')) throw dialFailure(err);

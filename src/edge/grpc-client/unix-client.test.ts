@@ -15,6 +15,7 @@ import { DevicePluginDefinition } from '../../api/kubelet/generated/deviceplugin
 import { RpcFailure, type RpcHandlers } from '../../api/kubelet/rpc-service.ts';
 import { realClock } from '../../base/clock.ts';
 import { Aborted, KubeletError } from '../../base/errors.ts';
+import { InFlightCalls } from '../../base/in-flight-calls.ts';
 import { connectUnix, type UnixClient } from './unix-client.ts';
 
 let dir: string;
@@ -35,6 +36,7 @@ afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
   for (const server of servers.splice(0)) await server.close();
   rmSync(dir, { recursive: true });
+  expect(calls.list()).toEqual([]);
   await leaks.assertNone();
 });
 
@@ -44,8 +46,10 @@ async function serve(changes: Partial<RpcHandlers<typeof DevicePluginDefinition>
   return server;
 }
 
+const calls = new InFlightCalls(realClock);
+
 async function dial(signal = never, timeoutMs = 2_000): Promise<UnixClient> {
-  const client = await connectUnix({ path, server: 'plugin', clock: realClock, timeoutMs, signal });
+  const client = await connectUnix({ path, server: 'plugin', clock: realClock, calls, timeoutMs, signal });
   clients.push(client);
   return client;
 }
@@ -180,3 +184,13 @@ for (const [name, bytes] of [
     servers.push(await serveRaw(path, (socket) => socket.write(bytes)));
     expect(await failure(dial())).toMatch(/^unavailable UNAVAILABLE: plugin is not reachable: /);
   });
+
+test('a unary call is listed while it is in flight, with its socket', async () => {
+  await serve({ getDevicePluginOptions: (_, { signal }) => hang(signal) });
+  const client = await dial();
+  const stop = new AbortController();
+  const failed = failure(options(client, 2_000, stop.signal));
+  expect(calls.list()).toMatchObject([{ to: 'plugin', method: `GetDevicePluginOptions ${path}` }]);
+  stop.abort(new Aborted('enough'));
+  await failed;
+});

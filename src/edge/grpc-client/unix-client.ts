@@ -8,6 +8,7 @@ import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { setDeadline } from '../../base/abort/set-deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import { type GrpcRequest, streamCall, unaryCall } from './grpc-call.ts';
 import { GrpcError } from './grpc-error.ts';
 import { fromGrpcError } from './status-map.ts';
@@ -25,6 +26,8 @@ interface UnixClientOptions {
   /** Names the other end in errors: `plugin`. */
   readonly server: string;
   readonly clock: Pick<Clock, 'setTimer'>;
+  /** Lists the unary calls in flight. */
+  readonly calls?: CallRecorder | undefined;
 }
 
 interface Method<Request, Streams extends boolean> {
@@ -121,6 +124,8 @@ export class UnixClient {
     const { signal } = limits;
     signal.throwIfAborted();
     let stopListening = (): void => undefined;
+    const { calls, path } = this.#options;
+    const recorded = calls?.begin('plugin', `${method.name} ${path}`, limits.timeoutMs);
     try {
       const bytes = await new Promise<Buffer>((resolve, reject) => {
         const call = unaryCall(
@@ -134,6 +139,7 @@ export class UnixClient {
     } catch (err) {
       throw this.#translate(err, method.name, signal);
     } finally {
+      recorded?.end();
       stopListening();
     }
   }

@@ -258,7 +258,7 @@ function parseRequest(
       upgrade,
       certificate: options.certificateOf?.(connectionOf(message)),
       peer: peerOf(message.socket.remoteAddress),
-      connection: addressesOf(message),
+      connection: () => addressesOf(message),
       admitted: () => {
         const client = options.peers.clientOf(message.socket);
         if (client !== undefined) options.peers.admit(client);
@@ -326,7 +326,8 @@ async function write(
   last: boolean,
 ): Promise<void> {
   const { body } = result;
-  const { stalledMs, streamStalledMs } = options.limits;
+  const { stalledMs } = options.limits;
+  const streamStalledMs = Math.min(result.stalledMs ?? Infinity, options.limits.streamStalledMs);
   if (typeof body === 'string' || body instanceof Uint8Array) {
     // The socket's timeout: the client has read nothing for that long.
     response.setTimeout(stalledMs, () => response.destroy());

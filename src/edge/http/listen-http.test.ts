@@ -98,11 +98,18 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
 
 describe('requests and responses', () => {
   test('listens on a free port, passes the request as data and sends the response with its length', async () => {
-    const listener = await listen();
+    const connections: unknown[] = [];
+    const listener = await listen({
+      handler: (request) => {
+        seen.push(request);
+        connections.push(request.connection?.());
+        return { status: 200, headers: { 'content-type': 'text/plain' }, body: `hello ${request.path}` };
+      },
+    });
     expect(listener.port).toBeGreaterThan(0);
     const answer = await ask(listener, '/a%20b?x=1&y=a+b&x=2');
     expect(answer).toMatchObject({ status: 200, body: 'hello /a b' });
-    expect(seen[0]?.connection).toEqual({
+    expect(connections[0]).toEqual({
       remoteAddress: '127.0.0.1',
       remotePort: expect.any(Number),
       localPort: listener.port,
@@ -241,6 +248,26 @@ describe('streams', () => {
     socket.resume();
     await end;
     expect(produced).toBe(after);
+  });
+
+  test('time out earlier if their handler wants it', async () => {
+    const returned = deferred();
+    async function* endless(): AsyncIterable<Uint8Array> {
+      try {
+        for (;;) yield new Uint8Array(1024 * 1024);
+      } finally {
+        returned.resolve();
+      }
+    }
+    const listener = await listen({
+      handler: () => ({ status: 200, headers: {}, body: endless(), stalledMs: 100 }),
+    });
+    const { socket, end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    socket.pause();
+    await returned.promise;
+    socket.resume();
+    await end;
+    expect(errors).toEqual([]);
   });
 
   test('wait longer than other responses for a client that pauses', async () => {

@@ -60,6 +60,22 @@ test('reports delays since the given time, up to one minute back', () => {
   }
 });
 
+test('reports the longest delay of each quarter of a second', () => {
+  vi.useFakeTimers();
+  try {
+    let nowMs = 10_000;
+    const monitor = started(() => nowMs);
+    for (const afterMs of [100, 130, 100, 100, 400]) {
+      nowMs += afterMs;
+      vi.advanceTimersByTime(100);
+    }
+    expect(monitor.longestSinceMs(10_000)).toEqual([30, 0, 300]);
+    expect(monitor.longestSinceMs(10_500)).toEqual([300]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('reports nothing while it is stopped', () => {
   const monitor = started();
   monitor.stop();

@@ -1,7 +1,7 @@
 // Measures the delay of the event loop: a timer due every 100 ms records how late it fired. Owns the timer, which does not keep
 // the process alive. Invariants: memory use is fixed; the timer runs only while a caller watches, so that an idle kubelet stays
 // idle; a delay is never overestimated, and underestimated by at most 100 ms.
-import type { LoopDelay } from '../../api/ports/loop-delay.ts';
+import type { LoopDelay, LoopDelaySteps } from '../../api/ports/loop-delay.ts';
 
 /** Each tick costs about 0.13 ms of CPU in an idle kubelet: 0.13 % of a core at this rate, 0.26 % at twice the rate. */
 const tickMs = 100;
@@ -9,7 +9,7 @@ const slotMs = 250;
 /** One minute. */
 const slots = 240;
 
-export class LoopDelayMonitor implements LoopDelay {
+export class LoopDelayMonitor implements LoopDelay, LoopDelaySteps {
   readonly #nowMs: () => number;
   /** The longest delay of each slot, and the slot's number. A ring: both are indexed by the number modulo `slots`. */
   readonly #longest = new Float64Array(slots);
@@ -48,15 +48,18 @@ export class LoopDelayMonitor implements LoopDelay {
   }
 
   maxSinceMs(sinceMs: number): number {
-    const nowMs = this.#nowMs();
-    let longestMs = this.#timer === undefined ? 0 : Math.max(0, nowMs - this.#tickedMs - tickMs);
-    const last = Math.floor(nowMs / slotMs);
+    const current = this.#timer === undefined ? 0 : Math.max(0, this.#nowMs() - this.#tickedMs - tickMs);
+    return Math.max(current, ...this.longestSinceMs(sinceMs));
+  }
+
+  longestSinceMs(sinceMs: number): readonly number[] {
+    const last = Math.floor(this.#nowMs() / slotMs);
     const first = Math.max(Math.floor(sinceMs / slotMs), last - slots + 1, 0);
+    const found: number[] = [];
     for (let slot = first; slot <= last; slot++) {
-      if (this.#numbers[slot % slots] === slot)
-        longestMs = Math.max(longestMs, this.#longest[slot % slots] ?? 0);
+      if (this.#numbers[slot % slots] === slot) found.push(this.#longest[slot % slots] ?? 0);
     }
-    return longestMs;
+    return found;
   }
 
   #tick(): void {

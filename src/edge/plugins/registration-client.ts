@@ -7,6 +7,7 @@ import {
   type RegistrationStatus,
 } from '../../api/kubelet/generated/pluginregistration/v1/api.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { CallRecorder } from '../../base/in-flight-calls.ts';
 import { connectUnix } from '../grpc-client/unix-client.ts';
 
 const dialMs = 10_000;
@@ -24,9 +25,10 @@ interface RegistrationClient {
   close(): void;
 }
 
-export function registrationDialer(clock: Pick<Clock, 'setTimer'>) {
+export function registrationDialer(clock: Pick<Clock, 'setTimer'>, calls?: CallRecorder) {
   return async (socket: string, signal: AbortSignal): Promise<RegistrationClient> => {
-    const client = await connectUnix({ path: socket, server: 'plugin', clock, timeoutMs: dialMs, signal });
+    const limits = { timeoutMs: dialMs, signal };
+    const client = await connectUnix({ path: socket, server: 'plugin', clock, calls, ...limits });
     const call = (timeoutMs: number, callSignal: AbortSignal) => ({
       timeoutMs,
       signal: callSignal,

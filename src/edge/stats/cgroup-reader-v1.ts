@@ -2,6 +2,7 @@
 // Upstream: opencontainers/cgroups/fs and cadvisor's container/libcontainer.
 import type {
   CgroupDetails,
+  CgroupLoad,
   CgroupReader,
   CgroupUsage,
   DeviceIo,
@@ -80,6 +81,16 @@ export class CgroupReaderV1 implements CgroupReader {
       workingSetBytes: Math.max(usageBytes - inactiveFileBytes, 0),
       limitBytes: this.#memoryLimit(path),
     };
+  }
+
+  load(path: string): CgroupLoad | undefined {
+    const cpuNs = this.#number('cpuacct', path, 'cpuacct.usage');
+    const usageBytes = this.#number('memory', path, 'memory.usage_in_bytes');
+    if (cpuNs === undefined && usageBytes === undefined) return undefined;
+    if (usageBytes === undefined) return { cpuNs, workingSetBytes: undefined };
+    const stat = this.#text('memory', path, 'memory.stat') ?? '';
+    const inactiveFileBytes = fieldOf(stat, 'total_inactive_file') ?? 0;
+    return { cpuNs, workingSetBytes: Math.max(usageBytes - inactiveFileBytes, 0) };
   }
 
   tasks(path: string): number | undefined {

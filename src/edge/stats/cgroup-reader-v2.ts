@@ -2,6 +2,7 @@
 // Upstream: opencontainers/cgroups/fs2 and cadvisor's container/libcontainer.
 import type {
   CgroupDetails,
+  CgroupLoad,
   CgroupReader,
   CgroupUsage,
   DeviceIo,
@@ -88,6 +89,17 @@ export class CgroupReaderV2 implements CgroupReader {
       workingSetBytes: Math.max(usageBytes - inactiveFileBytes, 0),
       limitBytes: this.#limitBytes(path, directory),
     };
+  }
+
+  load(path: string): CgroupLoad | undefined {
+    const directory = this.#directory(path);
+    const cpu = this.#files.text(`${directory}/cpu.stat`);
+    const stat = this.#files.text(`${directory}/memory.stat`);
+    if (cpu === undefined && stat === undefined) return undefined;
+    const cpuNs = cpu === undefined ? undefined : (fieldOf(cpu, 'usage_usec') ?? 0) * 1000;
+    const usageBytes = stat === undefined ? undefined : this.#usageBytes(path, directory, stat);
+    if (stat === undefined || usageBytes === undefined) return { cpuNs, workingSetBytes: undefined };
+    return { cpuNs, workingSetBytes: Math.max(usageBytes - (fieldOf(stat, 'inactive_file') ?? 0), 0) };
   }
 
   tasks(path: string): number | undefined {

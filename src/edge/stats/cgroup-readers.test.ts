@@ -102,6 +102,18 @@ describe('version 1', () => {
     });
   });
 
+  test('reads CPU and working set for a plot from three files', async () => {
+    await writeFiles({
+      'cpuacct/p/c/cpuacct.usage': files['cpuacct/p/c/cpuacct.usage'],
+      'memory/p/c/memory.usage_in_bytes': files['memory/p/c/memory.usage_in_bytes'],
+      'memory/p/c/memory.stat': files['memory/p/c/memory.stat'],
+      'cpuacct/only/cpuacct.usage': '5\n',
+    });
+    expect(reader().load('/p/c')).toEqual({ cpuNs: 123_456_789, workingSetBytes: 750 });
+    expect(reader().load('/only')).toEqual({ cpuNs: 5, workingSetBytes: undefined });
+    expect(reader().load('/gone')).toBeUndefined();
+  });
+
   test('reads memory and tasks for eviction from few files', async () => {
     await writeFiles({
       ...files,
@@ -214,6 +226,21 @@ describe('version 2', () => {
     'p/c/io.pressure': psi,
     'p/c/io.stat': '7:7 \n7:6 \n8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n',
   };
+
+  test('reads CPU and working set for a plot from three files', async () => {
+    await writeFiles({
+      'p/c/cpu.stat': files['p/c/cpu.stat'],
+      'p/c/memory.stat': stat,
+      'p/c/memory.current': '1000\n',
+      'cpu.stat': 'usage_usec 9\n',
+      'memory.stat': stat,
+      'only/cpu.stat': 'usage_usec 5\n',
+    });
+    expect(reader().load('/p/c')).toEqual({ cpuNs: 123_000, workingSetBytes: 750 });
+    expect(reader().load('/')).toEqual({ cpuNs: 9_000, workingSetBytes: 250 });
+    expect(reader().load('/only')).toEqual({ cpuNs: 5_000, workingSetBytes: undefined });
+    expect(reader().load('/gone')).toBeUndefined();
+  });
 
   test('reads memory and tasks for eviction from few files', async () => {
     await writeFiles({ ...files, 'memory.stat': stat });

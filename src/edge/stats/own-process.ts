@@ -7,7 +7,7 @@ import {
   PerformanceObserver,
   performance,
 } from 'node:perf_hooks';
-import type { ProcessFigures } from '../../api/ports/process-figures.ts';
+import type { ProcessFigures, ProcessLoad } from '../../api/ports/process-figures.ts';
 import type { KernelFiles } from './kernel-files.ts';
 
 const pageBytes = 4096;
@@ -50,8 +50,7 @@ export class OwnProcess {
       residentBytes: Number(stat[21] ?? 0) * pageBytes,
       virtualBytes: Number(stat[20] ?? 0),
       virtualMaxBytes: this.#limit('Max address space'),
-      // Without the descriptor of the directory being read.
-      openFiles: Math.max(this.#files.names('/proc/self/fd').length - 1, 0),
+      openFiles: this.#openFiles(),
       maxFiles: this.#limit('Max open files'),
       startedAtSeconds: bootSeconds + Number(stat[19] ?? 0) / ticksPerSecond,
       receivedBytes,
@@ -61,6 +60,17 @@ export class OwnProcess {
       externalBytes: external,
       loopUtilization: utilization,
       loopDelay: this.#loopDelay(),
+    };
+  }
+
+  load(): ProcessLoad {
+    const { user, system } = process.cpuUsage();
+    const { heapUsed, rss } = process.memoryUsage();
+    return {
+      cpuSeconds: (user + system) / 1e6,
+      residentBytes: rss,
+      heapUsedBytes: heapUsed,
+      openFiles: this.#openFiles(),
     };
   }
 
@@ -99,6 +109,11 @@ export class OwnProcess {
     };
     delay.reset();
     return figures;
+  }
+
+  /** Without the descriptor of the directory being read. */
+  #openFiles(): number {
+    return Math.max(this.#files.names('/proc/self/fd').length - 1, 0);
   }
 
   #limit(name: string): number {

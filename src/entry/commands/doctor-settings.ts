@@ -24,7 +24,7 @@ export function doctorSettings(
     isDefault: fileFlags.every((name) => !isUsed(args, name)),
     runtimeEndpoint: config.containerRuntimeEndpoint,
     swapBehavior: config.memorySwap.swapBehavior,
-    ports: servedPorts(config),
+    ports: servedPorts(config, flags),
     programs: neededPrograms(config),
     settingWarnings: [
       ...settingWarnings.map(({ message, values }) => `${message}: ${Object.values(values).join(', ')}`),
@@ -58,12 +58,13 @@ export function runningKubelet(pid: number, argv: readonly string[]): KubeletPro
   };
 }
 
-function servedPorts(config: RunOutcome['config']): readonly ServedPort[] {
+function servedPorts(config: RunOutcome['config'], flags: RunOutcome['flags']): readonly ServedPort[] {
   const { address, enableServer, healthzBindAddress, healthzPort, port, readOnlyPort } = config;
   return [
     { setting: 'port', port: enableServer ? port : 0, address },
     { setting: 'readOnlyPort', port: readOnlyPort, address },
     { setting: 'healthzPort', port: healthzPort, address: healthzBindAddress },
+    { setting: '--dashboard-port', port: flags.dashboardPort, address: flags.dashboardAddress },
   ];
 }
 

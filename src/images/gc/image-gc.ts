@@ -6,7 +6,7 @@ import type { EventSink } from '../../api/ports/events.ts';
 import type { ImageReclaim } from '../../api/ports/reclaim.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import { raceAbort, untilAborted } from '../../base/abort/race-abort.ts';
-import type { Component } from '../../base/component.ts';
+import type { Component, LoopLoad } from '../../base/component.ts';
 import { Aborted, isAbortOf, isKind, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -75,6 +75,10 @@ export class ImageGc implements Component, ImageReclaim {
       backoff: { initialMs: periodMs, maxMs: periodMs },
       run: (_key, signal) => this.#tick(signal),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

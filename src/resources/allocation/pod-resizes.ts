@@ -13,7 +13,7 @@ import type { EventSink } from '../../api/ports/events.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type Component, on } from '../../base/component.ts';
+import { type Component, type LoopLoad, on } from '../../base/component.ts';
 import { Aborted } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -121,6 +121,10 @@ export class PodResizes implements Component {
         if (this.#usage.hasShrunk(uid)) this.#retry('pod_resized');
       }),
     ];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -12,7 +12,7 @@ import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amou
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type Component, on } from '../../base/component.ts';
+import { type Component, type LoopLoad, on } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -74,6 +74,10 @@ export class NodeCgroups implements Component {
 
   get wakes() {
     return [on(this.#deps.pods.changed, () => this.#queue.addAfter('classes', coalesceMs))];
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

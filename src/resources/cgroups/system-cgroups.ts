@@ -5,7 +5,7 @@
 
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Component } from '../../base/component.ts';
+import type { Component, LoopLoad } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -55,6 +55,10 @@ export class SystemCgroups implements Component {
       },
       onError: (task, err, retryInMs) => this.#logOnce(task, err, retryInMs),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

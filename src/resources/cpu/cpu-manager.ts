@@ -8,7 +8,7 @@ import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { isDown, latestContainer } from '../../api/pod/observed.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
-import { type Component, on } from '../../base/component.ts';
+import { type Component, type LoopLoad, on } from '../../base/component.ts';
 import { isKind } from '../../base/errors.ts';
 import { KeptCheckpoint } from '../checkpoint/kept-checkpoint.ts';
 import type { HintProvider, ResourceHints, TopologyHint } from '../topology/hint-provider.ts';
@@ -79,6 +79,10 @@ export class CpuManager implements Component, HintProvider {
 
   get #path(): string {
     return join(this.#deps.config.rootDir, 'cpu_manager_state');
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#reconciler.load();
   }
 
   /** Fails on a wrong configuration only. */

@@ -7,9 +7,11 @@ import type { ObservedContainer, ObservedPod } from '../../api/pod/observed.ts';
 import { type ContainerId, type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { LoopLoad } from '../../base/component.ts';
 import { isKind } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
+import { sumLoads } from '../../base/loop-load.ts';
 import { type CpuUpdate, computeCpuUpdates } from './reconcile-cpus.ts';
 
 interface CpuReconcilerDeps {
@@ -77,6 +79,10 @@ export class CpuReconciler {
         });
       },
     });
+  }
+
+  load(): LoopLoad {
+    return sumLoads([this.#sweeps.load(), this.#updates.load()]);
   }
 
   start(): void {

@@ -7,6 +7,7 @@ import { targetContainerName } from '../../api/pod/find-container.ts';
 import { latestContainer, neverRan } from '../../api/pod/observed.ts';
 import { type ContainerId, podUid } from '../../api/pod/pod-ref.ts';
 import { withPodLimits } from '../../api/pod/resize.ts';
+import { staged } from '../../api/ports/start-stages.ts';
 import { isAbort, isKind, KubeletError } from '../../base/errors.ts';
 import { podLogDirectory } from '../paths.ts';
 import type {
@@ -39,7 +40,7 @@ export interface CreateDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
   readonly inputs: Pick<PodInputs, 'exclusive' | 'images' | 'objects' | 'volumes'>;
   readonly records: Pick<ContainerRecords, 'refusedRemovals' | 'resizes' | 'unfinishedHooks'>;
-  readonly report: Pick<RuntimeReports, 'log' | 'starts'>;
+  readonly report: Pick<RuntimeReports, 'log' | 'stages' | 'starts'>;
 }
 
 export interface CreatedContainer {
@@ -82,7 +83,7 @@ export async function createContainer(
   container: Container,
   replaces: ContainerId | undefined,
 ): Promise<CreatedContainer> {
-  const { cri, inputs } = deps;
+  const { inputs, report } = deps;
   const { pod, sandbox, signal } = context;
   if (sandbox === undefined)
     throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
@@ -93,9 +94,29 @@ export async function createContainer(
     prepared.image,
     signal,
   );
-  const { restartCount } = prepared;
+  const stage = report.stages?.begin(podUid(pod), 'create', container.name);
+  const parts = { image, prepared: { ...prepared, imageVolumes }, replaces, sandbox };
+  return await staged(stage, createPrepared(deps, context, container, parts));
+}
+
+interface ContainerParts {
+  readonly image: FoundImage;
+  readonly prepared: PreparedContainer & Pick<OptionsInput, 'imageVolumes'>;
+  readonly replaces: ContainerId | undefined;
+  readonly sandbox: NonNullable<SyncContext['sandbox']>;
+}
+
+async function createPrepared(
+  deps: CreateDeps,
+  context: SyncContext,
+  container: Container,
+  { image, prepared, replaces, sandbox }: ContainerParts,
+): Promise<CreatedContainer> {
+  const { cri } = deps;
+  const { pod, signal } = context;
+  const { imageVolumes, restartCount } = prepared;
   const config = await withReason('CreateContainerConfigError', () =>
-    buildConfig(deps, context, container, image, { ...prepared, imageVolumes }),
+    buildConfig(deps, context, container, image, prepared),
   );
   await context.startSlot.acquire();
   context.acted = true;

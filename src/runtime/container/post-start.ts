@@ -4,10 +4,10 @@
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import type { ObservedContainer } from '../../api/pod/observed.ts';
-import { asContainerId, asSandboxId, podRef } from '../../api/pod/pod-ref.ts';
+import { asContainerId, asSandboxId, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import { containerFieldPath } from '../../api/ports/events.ts';
 import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
-import type { ContainerRecords, RuntimeNode } from '../runtime-deps.ts';
+import type { ContainerRecords, RuntimeNode, RuntimeReports } from '../runtime-deps.ts';
 import { podAddresses } from '../sandbox/pod-addresses.ts';
 import type { StopDeps } from '../stop/stop-container.ts';
 import { stopContainers } from '../stop/stop-pod.ts';
@@ -18,6 +18,7 @@ export interface PostStartDeps extends StopDeps {
   readonly cri: StopDeps['cri'] & Pick<CriRuntime, 'podSandboxStatus'>;
   readonly node: Pick<RuntimeNode, 'settings'>;
   readonly records: Pick<ContainerRecords, 'unfinishedHooks'>;
+  readonly report: StopDeps['report'] & Pick<RuntimeReports, 'stages'>;
 }
 
 export async function runPostStart(
@@ -34,10 +35,14 @@ export async function runPostStart(
   }
   const { pod, signal } = context;
   const [podIp] = await podAddresses(deps, context);
+  const stage = deps.report.stages?.begin(podUid(pod), 'postStart', container.name);
   try {
     const when = 'postStart';
     await runHook(deps, { pod, container, containerId, handler, podIp, when }, signal);
+    stage?.end();
   } catch (err) {
+    // The hook's output may be secret.
+    stage?.end('the hook failed');
     if (isAbort(err) || signal.aborted) throw err;
     // The hook's output may be secret: the event reports only that the hook failed.
     const event = {

@@ -7,6 +7,7 @@ import { containerType, findContainer } from '../../api/pod/find-container.ts';
 import { latestContainer } from '../../api/pod/observed.ts';
 import { asContainerId, type ContainerId, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import { containerFieldPath } from '../../api/ports/events.ts';
+import { staged } from '../../api/ports/start-stages.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../../base/errors.ts';
 import type { ContainerRecords, PodInputs, RuntimeReports } from '../runtime-deps.ts';
 import { letCallFinish } from '../stop/let-call-finish.ts';
@@ -172,7 +173,11 @@ async function createAndStart(
     });
     const start = (late: AbortSignal): Promise<unknown> =>
       cri.startContainer({ containerId: id }, { signal: late });
-    await withReason('RunContainerError', () => letCallFinish(deps, signal, start), { containerId: id });
+    const stage = deps.report.stages?.begin(podUid(pod), 'start', container.name);
+    await withReason('RunContainerError', () => staged(stage, letCallFinish(deps, signal, start)), {
+      containerId: id,
+    });
+    deps.report.stages?.started(podUid(pod), container.name, asContainerId(id));
   } finally {
     context.startSlot.stepDone();
   }

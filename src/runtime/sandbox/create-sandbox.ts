@@ -2,6 +2,7 @@
 import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import { podRef, podUid } from '../../api/pod/pod-ref.ts';
+import { staged } from '../../api/ports/start-stages.ts';
 import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
 import { prepareContainer } from '../container/create-container.ts';
 import { podDirectory, podLogDirectory } from '../paths.ts';
@@ -40,8 +41,13 @@ export async function createSandbox(
   const { pod, signal } = context;
   report.starts?.pod(pod.spec?.hostUsers === false);
   const failed = (err: unknown): never => reportFailure(report, context, err);
+  const stage = () => report.stages?.begin(podUid(pod), 'sandbox');
+  const unprepared = (err: unknown): never => {
+    stage()?.end(err);
+    return failed(err);
+  };
   const prepared = prepareSandbox(deps, pod, attempt, context.resolver, signal);
-  const { config, runtimeHandler } = await prepared.catch(failed);
+  const { config, runtimeHandler } = await prepared.catch(unprepared);
   const directories = async (): Promise<void> => {
     const [isNew] = await Promise.all([
       files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755),
@@ -54,8 +60,9 @@ export async function createSandbox(
   try {
     await Promise.all([ensureCgroup(deps, context), directories()]);
     context.acted = true;
-    const creating = letCallFinish(deps, signal, (late) =>
-      cri.runPodSandbox({ config, runtimeHandler }, { signal: late }),
+    const creating = staged(
+      stage(),
+      letCallFinish(deps, signal, (late) => cri.runPodSandbox({ config, runtimeHandler }, { signal: late })),
     );
     // Prepared while the sandbox is being created, so that the containers can be created right after it.
     for (const container of first) void prepareContainer(deps, context, container);

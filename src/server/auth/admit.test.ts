@@ -37,6 +37,8 @@ describe('nodeAttributes', () => {
     ['profiles', 'GET', 'get', ['proxy']],
     ['heapSnapshot', 'GET', 'create', ['proxy']],
     ['logVerbosity', 'PUT', 'update', ['proxy']],
+    ['uiAccess', 'GET', 'get', ['proxy']],
+    ['uiFiles', 'GET', 'get', ['proxy']],
     ['pods', 'PATCH', 'patch', ['pods', 'proxy']],
     ['pods', 'HEAD', '', ['pods', 'proxy']],
     ['configz', 'constructor', '', ['configz', 'proxy']],

@@ -38,7 +38,7 @@ export async function authenticate(deps: AuthenticateDeps, request: HttpRequest)
   if (deps.tokens !== undefined) {
     let tried = '';
     try {
-      for (const token of tokensOf(request)) {
+      for (const token of bearerTokens(request)) {
         tried = token;
         const user = await deps.tokens.userOf(token, request.signal, request.peer);
         if (user !== undefined) return { user: withAuthenticatedGroup(user) };
@@ -69,7 +69,8 @@ function certificateUser(certificate: ClientCertificate, { certificateUids }: Au
   };
 }
 
-function* tokensOf(request: HttpRequest): Iterable<string> {
+/** Throws for a malformed token. */
+export function* bearerTokens(request: Pick<HttpRequest, 'headers' | 'upgrade'>): Iterable<string> {
   const header = first(request.headers['authorization']).trim();
   const [scheme = '', token = ''] = header.split(' ');
   if (scheme.toLowerCase() === 'bearer' && token !== '') yield token;
@@ -80,7 +81,7 @@ function* tokensOf(request: HttpRequest): Iterable<string> {
 const tokenProtocolPrefix = 'base64url.bearer.authorization.k8s.io.';
 
 /** Browsers cannot set headers of a WebSocket, so a token may be one of the offered protocols. */
-function tokenProtocol(request: HttpRequest): string | undefined {
+function tokenProtocol(request: Pick<HttpRequest, 'headers'>): string | undefined {
   const { protocols, tokens } = splitProtocols(request.headers['sec-websocket-protocol']);
   const [encoded] = tokens;
   if (encoded === undefined) return undefined;

@@ -1,6 +1,6 @@
 // Finds the cgroups of pods and containers by listing the tree below the cgroup of all pods, independent of runtime and
 // driver. Pure. Upstream: extractIDFromCgroupPath in pkg/kubelet/stats/cri_stats_provider.go.
-import type { CgroupReader } from '../../api/ports/cgroup-usage.ts';
+import type { CgroupLoad, CgroupReader } from '../../api/ports/cgroup-usage.ts';
 
 export interface CgroupPlaces {
   /** The cgroup of all pods. */
@@ -24,6 +24,23 @@ export function findPodCgroups(
     }
   }
   return found;
+}
+
+interface PodUsage {
+  /** Paths by pod UID; none if pods have no cgroups of their own. */
+  pods(): ReadonlyMap<string, string>;
+  load(path: string): CgroupLoad | undefined;
+}
+
+/** Cheap figures of the pods and the node. */
+export function podUsage(
+  reader: Pick<CgroupReader, 'children' | 'load'>,
+  places: CgroupPlaces | undefined,
+): PodUsage {
+  return {
+    pods: () => (places === undefined ? new Map() : findPodCgroups(reader, places)),
+    load: (path) => reader.load(path),
+  };
 }
 
 /** Paths by the ID of the container or sandbox. */

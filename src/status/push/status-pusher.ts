@@ -17,7 +17,7 @@ import { isMirrorPod } from '../../api/ports/pod-source.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type Component, on } from '../../base/component.ts';
+import { type Component, type LoopLoad, on } from '../../base/component.ts';
 import { isKind } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -135,6 +135,10 @@ export class StatusPusher implements Component {
     if (watched === undefined) return true;
     const object = laterObject(watched, this.#states.get(uid)?.written);
     return isTerminalPhase(object.status?.phase);
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

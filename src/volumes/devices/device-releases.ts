@@ -3,7 +3,7 @@
 // Invariants: one release per device at a time, under the lock of the device; a release that hangs or fails delays no other, and
 // is repeated with backoff, or at once when its driver registers.
 import { untilAborted } from '../../base/abort/race-abort.ts';
-import { type Component, on } from '../../base/component.ts';
+import { type Component, type LoopLoad, on } from '../../base/component.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { VolumeOperationDeps } from '../operation-deps.ts';
@@ -43,6 +43,10 @@ export class DeviceReleases implements Component {
     this.wakes = plugins.flatMap(({ prerequisite }) =>
       prerequisite === undefined ? [] : [on(prerequisite.changed, () => this.#retry())],
     );
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -6,7 +6,7 @@ import type { HostPrograms } from '../../api/ports/host-programs.ts';
 import { raceAbort, untilAborted } from '../../base/abort/race-abort.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Component } from '../../base/component.ts';
+import type { Component, LoopLoad } from '../../base/component.ts';
 import { Aborted, describeError, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -69,6 +69,10 @@ export class FlexDrivers implements Component {
       onError: (driver, err, retryInMs) =>
         log.warn('Failed to initialize FlexVolume driver', { driver, retryInMs, err: describeError(err) }),
     });
+  }
+
+  loopLoad(): LoopLoad {
+    return this.#queue.load();
   }
 
   /** Resolves when the drivers that exist are initialised, after a few seconds in any case. */

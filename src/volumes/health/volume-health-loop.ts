@@ -5,8 +5,9 @@
 import type { CsiDrivers } from '../../api/ports/csi.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type Component, on } from '../../base/component.ts';
+import { type Component, type LoopLoad, on } from '../../base/component.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
+import { sumLoads } from '../../base/loop-load.ts';
 import { probeStorage, publishStorageHealth, type StorageProbeDeps } from './probe-storage.ts';
 import { probeVolumes, type VolumeProbeDeps } from './probe-volumes.ts';
 
@@ -42,6 +43,10 @@ export class VolumeHealthLoop implements Component {
 
   get wakes() {
     return [on(this.#deps.drivers.changed, (driver) => this.#onDriver(driver))];
+  }
+
+  loopLoad(): LoopLoad {
+    return sumLoads([this.#volumes.load(), this.#storage.load()]);
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
