@@ -1,11 +1,11 @@
 // The containers of a pod, as the page shows them. Pure.
 import type { Container, ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
+import { endWord } from '../../api/pod/pod-status-word.ts';
 import { isSidecar } from '../../api/pod/restart-policy.ts';
 import type { ContainerView, PodRow } from '../../api/ports/node-page.ts';
 import { boundText } from './event-stream.ts';
 import { timeOf } from './pod-row.ts';
-import { endWord } from './pod-status-word.ts';
 
 type Role = ContainerView['role'];
 type Spec = Pick<Container, 'name' | 'image' | 'restartPolicy'>;
