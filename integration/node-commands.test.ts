@@ -54,9 +54,12 @@ describeOnRig('the commands that show a node', () => {
     secure = [
       '--server',
       `https://127.0.0.1:${kubelet.securePort}`,
-      ...['--certificate-authority', ca],
-      ...['--client-certificate', file('client.crt', client.cert)],
-      ...['--client-key', file('client.key', client.key)],
+      '--certificate-authority',
+      ca,
+      '--client-certificate',
+      file('client.crt', client.cert),
+      '--client-key',
+      file('client.key', client.key),
     ];
     kubelet.writeManifest(
       'web',
