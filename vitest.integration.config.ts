@@ -41,6 +41,8 @@ const together = [
   'doctor',
   'secret-leaks',
   'csi-*',
+  'dashboard-browser',
+  'dashboard-browser-logs',
   'dashboard-ports',
   'deb',
   'autonomy',

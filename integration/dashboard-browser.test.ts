@@ -111,7 +111,7 @@ describeWithPage("the node's page", () => {
     const viewer = await open('#/pods');
     await podTable(viewer).waitFor();
     await viewer.page.evaluate('globalThis.notReloaded = true');
-    node.kubelet.writeManifest('late', stagedPod('late', 2));
+    node.kubelet.writeManifest('late', stagedPod('late', 1));
     await podRow(viewer, 'late').waitFor();
     await viewer.goTo(podFragment('late'));
     const start = region(viewer, 'Start');

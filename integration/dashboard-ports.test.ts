@@ -3,7 +3,13 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { lstatSync, readFileSync } from 'node:fs';
-import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
+import {
+  Agent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
 import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -117,6 +123,25 @@ describeOnRig('the ports of the page', () => {
     expect((await page('/containerLogs/default/target-node/main')).status).toBe(200);
     expect((await page('/pods', { method: 'DELETE' })).status).toBe(405);
     expect((await page('/flagz')).status).toBe(404);
+  });
+
+  test('a hundred viewers from one address are served at once', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 100 });
+    const follow = '/containerLogs/default/target-node/main?follow=true';
+    const streams = Array.from({ length: 100 }, () =>
+      httpRequest({ host: '127.0.0.1', port: dashboardPort, path: follow, agent }),
+    );
+    const statuses = streams.map(async (request) => {
+      request.on('error', () => undefined);
+      request.end();
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    });
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]));
+    expect((await page('/ui/')).status).toBe(200);
+    for (const each of streams) each.destroy();
+    agent.destroy();
   });
 
   test('other names of the host and pages of other sites are rejected', async () => {

@@ -24,6 +24,7 @@ interface Answer {
 
 const readerToken = 'reader-token';
 const adminToken = 'admin-token';
+const dashboardPort = 16_000 + Math.floor(Math.random() * 2_000);
 
 describeOnRig('http api', () => {
   let rig: Rig;
@@ -59,7 +60,11 @@ describeOnRig('http api', () => {
     const { authentication, ...config } = cluster.kubeletConfig as { authentication: object };
     kubelet = await rig.kubelet({
       nodeName: 'node1',
-      flags: [`--kubeconfig=${cluster.kubeconfig}`],
+      flags: [
+        `--kubeconfig=${cluster.kubeconfig}`,
+        `--dashboard-port=${dashboardPort}`,
+        '--dashboard-address=0.0.0.0',
+      ],
       config: {
         ...config,
         authentication: { ...authentication, x509: { clientCAFile: files.clients } },
@@ -143,6 +148,18 @@ describeOnRig('http api', () => {
     );
   });
 
+  test('the port of the page on another address than loopback is served as 10250', async () => {
+    const page = (line: string, options: RequestOptions = {}): Promise<Answer> =>
+      ask(line, { port: dashboardPort, ...options });
+    expect(await page('GET /ui/')).toMatchObject({ status: 401, text: 'Unauthorized' });
+    expect((await page('GET /ui/', by(cluster.admin))).text).toContain('<script type="module"');
+    expect((await page('GET /pods', by(nodeCertificate(cluster.authority, 'node1')))).status).toBe(403);
+    const access = async (options: RequestOptions): Promise<unknown> =>
+      JSON.parse((await page('GET /ui/api/access', options)).text);
+    expect(await access(bearer(readerToken))).toEqual({ logs: true, exec: false });
+    expect(await access(by(cluster.admin))).toEqual({ logs: true, exec: true });
+  });
+
   test('a reader may not run commands with any method', async () => {
     const path = '/exec/default/web/main?command=id&output=1';
     for (const line of [`GET ${path}`, `POST ${path}`, 'POST /run/default/web/main?cmd=id']) {
@@ -172,6 +189,10 @@ describeOnRig('http api', () => {
       ['GET /stats/summary', 200, /"nodeName": "node1"/],
       ['GET /metrics', 200, /kubelet_http_requests_total\{.*server_type="readwrite"\}/],
       ['GET /metrics/resource', 200, /node_cpu_usage_seconds_total/],
+      ['GET /ui/', 200, /app\.js/],
+      ['GET /ui/app.js', 200, /./],
+      ['GET /ui/none', 404, /page not found/],
+      ['GET /ui/api/access', 200, /"exec":true/],
       ['GET /metrics/cadvisor', 200, /container_/],
       ['GET /metrics/probes', 200, ''],
       ['GET /metrics/slis', 200, /kubernetes_healthcheck/],

@@ -100,8 +100,14 @@ describeOnRig('make run', () => {
     };
     expect(readOnlyPort).toBe(0);
 
+    const [, command = ''] = /(\S*bin\/kubelet explain hello .*?) {2}/.exec(run.output()) ?? [];
+    expect(await mustRun('sh', ['-c', command])).toMatch(/^default\/hello-local +Running\n2\/2 ready/);
+    const [, page = ''] = /the page of the node: (\S+)/.exec(run.output()) ?? [];
+    expect(page).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ui\/#token=\S+$/);
+    expect((await fetch(page)).status).toBe(200);
+
     const second = startRun();
-    await once(second.child, 'exit');
+    await once(second.child, 'close');
     expect(second.child.exitCode).toBe(1);
     expect(second.output()).toMatch(
       /^make run: already running here as process \d+; stop it with Ctrl-C there\n$/,

@@ -9,7 +9,8 @@ type View = (pods: readonly PodLine[], health: string) => void;
 function terminalView(nodeName: string, hintLines: readonly string[]): View {
   let shown = '';
   return (pods, health) => {
-    const { columns } = process.stdout;
+    // A terminal may report 0.
+    const columns = process.stdout.columns || 80;
     const colours = (process.env['NO_COLOR'] ?? '') === '';
     const lines = [
       fitTo(`node ${nodeName}, kubelet ${health}`, columns),

@@ -87,7 +87,7 @@ export function SearchBox(props: SearchBoxProps) {
         type="button"
         class="button"
         disabled={pattern === ''}
-        aria-label="Previous match"
+        aria-label="Earlier match"
         onClick={() => onStep(-1)}
       >
         ↑
@@ -96,7 +96,7 @@ export function SearchBox(props: SearchBoxProps) {
         type="button"
         class="button"
         disabled={pattern === ''}
-        aria-label="Next match"
+        aria-label="Later match"
         onClick={() => onStep(1)}
       >
         ↓

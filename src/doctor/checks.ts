@@ -129,6 +129,7 @@ export const checks: readonly Check[] = [
   portCheck('port', 'port'),
   portCheck('port-read-only', 'readOnlyPort'),
   portCheck('port-healthz', 'healthzPort'),
+  portCheck('port-dashboard', '--dashboard-port'),
   check('other-kubelet', ['kubelets'], ({ kubelets }, { settings }) =>
     judgeKnown(kubelets, 'other kubelets', (value) => judgeKubelets(value, settings)),
   ),

@@ -7,7 +7,6 @@ import { dashboardAt, pagePorts } from './page-ports.ts';
 import { routeTable } from './route-table.ts';
 
 const token = 'the-token';
-const admitted: string[] = [];
 
 interface Opened {
   readonly at: string;
@@ -190,7 +189,7 @@ describe('acting', () => {
 
   test('lifts the limits of unknown clients only for the holder of the token', async () => {
     const { loopback } = await handlers();
-    admitted.length = 0;
+    const admitted: string[] = [];
     const noting = (line: string): Partial<HttpRequest> => ({ admitted: () => void admitted.push(line) });
     for (const line of ['GET /pods', 'POST /exec/ns/pod/c'])
       await ask(loopback, line, { authorization: 'Bearer wrong' }, noting(line));

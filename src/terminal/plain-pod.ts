@@ -72,6 +72,6 @@ function rowOf(line: PodLine | undefined, pod: Pod | undefined): ReportedPod['ro
   };
 }
 
-function endView({ cause, container, exitCode, id, kind, lastLines, rule, time }: EndedPod): EndView {
+export function endView({ cause, container, exitCode, id, kind, lastLines, rule, time }: EndedPod): EndView {
   return { id, atMs: parseTime(time) ?? 0, kind, container, cause, rule, exitCode, lastLines };
 }

@@ -45,6 +45,7 @@ export function podReport(pod: ReportedPod, nowMs: number, screen: Screen): read
       pod.ends.slice(0, mostEnds).flatMap((end) => endLines(end, inner)),
     ),
     ...section('EVENTS', eventLines(pod.events, nowMs, inner)),
+    ...(pod.note === undefined ? [] : ['', fit(pod.note, screen)]),
   ];
 }
 

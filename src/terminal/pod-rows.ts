@@ -76,12 +76,12 @@ function compare(a: string, b: string): number {
 
 function podLine(pod: Pod, explained: ExplainedPod | undefined): PodLine {
   const { namespace = 'default', name = '', uid = '' } = pod.metadata ?? {};
-  const { containers, lastRestartMs, ready, restarts, word } = podSummary(pod);
+  const { containers, lastRestartMs, ready, restarts, tone, word } = podSummary(pod);
   return {
     pod: `${namespace}/${name}`,
     uid,
     status: word,
-    tone: podTone(word, ready === containers),
+    tone,
     ready,
     containers,
     restarts,
@@ -112,14 +112,7 @@ function explanationLine({ explanation, name, namespace, since, uid }: Explained
   };
 }
 
-const failures =
-  /BackOff|Err|Error|Killed|Cannot|Invalid|Evicted|Failed|DeadlineExceeded|ExitCode|Signal|Unknown/;
-
-function podTone(word: string, allReady: boolean): Tone {
-  if (word === 'Running') return allReady ? 'good' : 'busy';
-  if (word === 'Completed' || word === 'Succeeded') return 'done';
-  return failures.test(word) ? 'bad' : 'busy';
-}
+const failures = /BackOff|Err|Error|Cannot|Invalid/;
 
 function containerLines({ spec, status }: Pod): readonly ContainerLine[] {
   const statuses = [

@@ -3,6 +3,7 @@
 // Invariants: a line is printed once, also if the connection broke within it; lines with equal times are counted; lines of stdout
 // and stderr may be out of order by a few milliseconds. State is bounded, however long lines are and however many there are.
 
+const latin1 = new TextDecoder('latin1');
 const newline = 0x0a;
 const blank = 0x20;
 /** 2026-01-31T12:00:00.123456789+01:00 is 35 bytes. */
@@ -26,8 +27,8 @@ export class ResumableLog {
   /** Lines up to this time may be missing in #printed. */
   #floor = '';
   #newest = '';
-  /** The bytes of the time of the current line, or of its beginning. */
-  #time: number[] = [];
+  /** The time of the current line, or its beginning. */
+  #time = '';
   #line: 'time' | 'print' | 'skip' = 'time';
   #currentTime = '';
   /** Bytes of the current line that were printed, behind its time. */
@@ -50,7 +51,7 @@ export class ResumableLog {
       this.#brokenBytes = this.#lineBytes + this.#skipBytes;
     }
     this.#line = 'time';
-    this.#time = [];
+    this.#time = '';
     if (this.#newest === '' && this.#brokenTime === undefined) return undefined;
     const newest = later(this.#newest, this.#brokenTime ?? '');
     const earliestMs = Date.parse(newest) - overlapMs;
@@ -80,22 +81,20 @@ export class ResumableLog {
     return Buffer.concat(pieces);
   }
 
-  /** Behind the last byte of the time. */
+  /** Returns the position behind the time. */
   #readTime(chunk: Uint8Array, from: number, pieces: Uint8Array[]): number {
-    for (let at = from; at < chunk.length; at++) {
-      const byte = chunk[at] ?? 0;
-      if (byte === blank || byte === newline || this.#time.length === maxTimeBytes) {
-        this.#beginLine(pieces);
-        return byte === blank ? at + 1 : at;
-      }
-      this.#time.push(byte);
-    }
-    return chunk.length;
+    const limit = Math.min(chunk.length, from + maxTimeBytes - this.#time.length);
+    let end = from;
+    while (end < limit && chunk[end] !== blank && chunk[end] !== newline) end += 1;
+    this.#time += latin1.decode(chunk.subarray(from, end));
+    if (end === chunk.length && this.#time.length < maxTimeBytes) return end;
+    this.#beginLine(pieces);
+    return chunk[end] === blank ? end + 1 : end;
   }
 
   #beginLine(pieces: Uint8Array[]): void {
-    const time = String.fromCharCode(...this.#time);
-    this.#time = [];
+    const time = this.#time;
+    this.#time = '';
     this.#currentTime = time;
     this.#lineBytes = 0;
     this.#skipBytes = 0;

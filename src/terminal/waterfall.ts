@@ -41,11 +41,11 @@ export function waterfall(start: PodStart, nowMs: number, screen: Screen): reado
 
 function titleOf({ beginMs, from, readyMs, restartOf }: PodStart, nowMs: number): string {
   const what = restartOf === undefined ? 'Start' : `Restart of ${restartOf}`;
-  const end =
-    readyMs === undefined
-      ? `not ready after ${spanText(nowMs - beginMs)}`
-      : `ready after ${spanText(readyMs - beginMs)}`;
-  return `${what} at ${timeText(beginMs)}, ${end}${from === 'status' ? ' (of an earlier kubelet)' : ''}`;
+  const earlier = from === 'status' ? ' (of an earlier kubelet)' : '';
+  if (readyMs !== undefined)
+    return `${what} at ${timeText(beginMs)}, ready after ${spanText(readyMs - beginMs)}${earlier}`;
+  // The times in the status are incomplete.
+  return `${what} at ${timeText(beginMs)}${earlier || `, not ready after ${spanText(nowMs - beginMs)}`}`;
 }
 
 function labelOf({ container, stage }: StartStage): string {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ContainerStatus, Pod } from '../k8s/types.ts';
-import { podStatusWord, podSummary } from './pod-status-word.ts';
+import { podSummary } from './pod-status-word.ts';
 
 type State = NonNullable<ContainerStatus['state']>;
 const running: State = { running: { startedAt: '2026-01-01T00:00:00Z' } };
@@ -164,12 +164,12 @@ const cases: readonly (readonly [name: string, shape: Shape, word: string, ready
   ['nothing known', { status: { phase: '' } }, 'Pending', '0/0'],
 ];
 
-describe('podStatusWord', () => {
+describe('the status word', () => {
   for (const [name, shape, word, readyOf] of cases)
     test(name, () => {
       const built = pod(shape);
-      const { containers, ready: readyCount } = podSummary(built);
-      expect([podStatusWord(built), `${readyCount}/${containers}`]).toEqual([word, readyOf]);
+      const { containers, ready: readyCount, word: shown } = podSummary(built);
+      expect([shown, `${readyCount}/${containers}`]).toEqual([word, readyOf]);
     });
 });
 

@@ -1,11 +1,14 @@
 // The columns READY, STATUS and RESTARTS of `kubectl get pods`, computed from a pod. Pure.
 // Upstream: printPod in pkg/printers/internalversion/printers.go, where the API server computes them.
-import type { ContainerStatus, Pod } from '../k8s/types.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../k8s/types.ts';
+import type { PodRow } from '../ports/node-page.ts';
 import { isSidecar } from './restart-policy.ts';
 
-export interface PodSummary {
+interface PodSummary {
   /** Running, CrashLoopBackOff, Init:0/1, Terminating … */
   readonly word: string;
+  /** What a reader should make of the word. */
+  readonly tone: PodRow['tone'];
   readonly ready: number;
   /** Regular containers and sidecars. */
   readonly containers: number;
@@ -14,11 +17,18 @@ export interface PodSummary {
   readonly lastRestartMs: number | undefined;
 }
 
-export function podStatusWord(pod: Pod): string {
-  return podSummary(pod).word;
+interface SummaryOptions {
+  /** Instead of the pod's own. */
+  readonly status?: PodStatus;
+  /** The kubelet terminates the pod, although its object may not be deleted: that of a static pod never is. */
+  readonly isEnding?: boolean;
 }
 
-export function podSummary(pod: Pod): PodSummary {
+export function podSummary(
+  original: Pod,
+  { isEnding = false, status: own }: SummaryOptions = {},
+): PodSummary {
+  const pod = own === undefined ? original : { ...original, status: own };
   const { spec, status } = pod;
   const sidecars = new Set((spec?.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
   const init = initState(pod, sidecars);
@@ -28,13 +38,35 @@ export function podSummary(pod: Pod): PodSummary {
     ? [...init.statuses.filter(({ name }) => sidecars.has(name)), ...(status?.containerStatuses ?? [])]
     : init.statuses;
   const ends = counted.map(lastEndMs).filter((ms) => ms !== undefined);
+  const word = finalWord(pod, main?.word ?? init.word ?? baseWord(pod), isEnding);
+  const ready = init.readySidecars + (main?.ready ?? 0);
+  const containers = (spec?.containers.length ?? 0) + sidecars.size;
   return {
-    word: finalWord(pod, main?.word ?? init.word ?? baseWord(pod)),
-    ready: init.readySidecars + (main?.ready ?? 0),
-    containers: (spec?.containers.length ?? 0) + sidecars.size,
+    word,
+    tone: toneOf(word, ready >= containers, status?.phase),
+    ready,
+    containers,
     restarts: counted.reduce((sum, { restartCount }) => sum + restartCount, 0),
     lastRestartMs: ends.length === 0 ? undefined : Math.max(...ends),
   };
+}
+
+const busyWords: ReadonlySet<string> = new Set([
+  'Terminating',
+  'Pending',
+  'Running',
+  'NotReady',
+  'ContainerCreating',
+  'PodInitializing',
+  'Completed',
+  'SchedulingGated',
+]);
+
+function toneOf(word: string, isReady: boolean, phase: string | undefined): PodRow['tone'] {
+  if (word === 'Running' && isReady) return 'good';
+  if (phase === 'Succeeded') return 'done';
+  if (phase === 'Failed') return 'bad';
+  return busyWords.has(word) || /^Init:\d{1,9}\/\d{1,9}$/.test(word) ? 'busy' : 'bad';
 }
 
 function baseWord({ status }: Pod): string {
@@ -91,6 +123,7 @@ function mainState(pod: Pod): { readonly word: string | undefined; readonly read
   return { word: hasTrueCondition(pod, 'Ready') ? 'Running' : 'NotReady', ready: running.length };
 }
 
+/** The reason of a container's end, or its exit code or signal. */
 export function endWord(end: {
   readonly reason?: string;
   readonly signal?: number;
@@ -100,10 +133,12 @@ export function endWord(end: {
   return nonEmpty(end.reason) ?? (signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`);
 }
 
-function finalWord({ metadata, status }: Pod, word: string): string {
-  if (metadata?.deletionTimestamp === undefined) return word;
-  if (status?.reason === 'NodeLost') return 'Unknown';
-  return status?.phase === 'Succeeded' || status?.phase === 'Failed' ? word : 'Terminating';
+function finalWord({ metadata, status }: Pod, word: string, isEnding: boolean): string {
+  const isDeleted = metadata?.deletionTimestamp !== undefined;
+  if (isDeleted && status?.reason === 'NodeLost') return 'Unknown';
+  const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
+  // differs from upstream: a static pod that ends has no deletionTimestamp.
+  return (isDeleted || isEnding) && !isOver ? 'Terminating' : word;
 }
 
 function hasTrueCondition({ status }: Pod, type: string): boolean {

@@ -1,5 +1,4 @@
 // The containers of a pod, as the page shows them. Pure.
-
 import type { Container, ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { endWord } from '../../api/pod/pod-status-word.ts';

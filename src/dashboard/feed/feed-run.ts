@@ -25,7 +25,7 @@ export interface FeedSources {
   readonly health: HealthViews;
 }
 
-export interface FeedRunDeps {
+interface FeedRunDeps {
   readonly sources: FeedSources;
   readonly viewers: ReadonlySet<Viewer>;
   /** Called every second. */

@@ -4,7 +4,7 @@ import type { DiskView, NodeView, ThresholdMark } from '../../api/ports/node-pag
 import type { DiskRoom, NodeSignals } from '../../api/ports/node-usage.ts';
 import { boundText } from './event-stream.ts';
 
-export interface CheckResult {
+interface CheckResult {
   readonly name: string;
   /** Reported without failing the kubelet's health. */
   readonly isAdvisory: boolean;

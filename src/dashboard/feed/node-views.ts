@@ -14,7 +14,7 @@ export interface Check {
   readonly advisory?: true;
 }
 
-export interface NodeViewsDeps {
+interface NodeViewsDeps {
   readonly checks: readonly Check[];
   readonly own: { get(): Node | undefined };
   readonly capacity: {

@@ -7,7 +7,7 @@ import { isObject } from '../../base/guards.ts';
 import { boundText } from './event-stream.ts';
 import { timeOf } from './pod-row.ts';
 
-export const maxDetailBytes = 512 * 1024;
+const maxDetailBytes = 512 * 1024;
 const textLength = 1_024;
 const lineLength = 400;
 const maxLines = 20;
@@ -15,7 +15,7 @@ const maxLines = 20;
 /** By object: the spec of a pod seldom changes, and it may be large. */
 export type EncodedObjects = WeakMap<object, string>;
 
-export type DetailParts = Omit<PodDetail, 'pod' | 'note'>;
+type DetailParts = Omit<PodDetail, 'pod' | 'note'>;
 
 /** Sacrificed in this order. */
 const optional = ['pod', 'ends', 'events', 'probes', 'starts', 'volumes', 'containers'] as const;

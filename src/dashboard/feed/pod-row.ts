@@ -2,11 +2,11 @@
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
+import { podSummary } from '../../api/pod/pod-status-word.ts';
 import type { PodRow } from '../../api/ports/node-page.ts';
 import { boundText } from './event-stream.ts';
-import { statusWords, toneOf } from './pod-status-word.ts';
 
-export interface RowInput {
+interface RowInput {
   readonly uid: PodUid;
   /** As its source has it, or had it before it was removed. Undefined: only the runtime knows the pod. */
   readonly pod: Pod | undefined;
@@ -27,13 +27,13 @@ export function podRow(input: RowInput): PodRow {
   const { lifecycle, name, sentence, uid } = input;
   const pod: Pod = input.pod ?? { metadata: name };
   const status = input.status ?? pod.status ?? {};
-  const words = statusWords(pod, status, isEnding(input));
+  const words = podSummary(pod, { status, isEnding: isEnding(input) });
   return {
     uid,
     namespace: boundText(pod.metadata?.namespace ?? name.namespace, nameLength),
     name: boundText(pod.metadata?.name ?? name.name, nameLength),
     status: boundText(words.word, wordLength),
-    tone: lifecycle?.state === 'rejected' ? 'bad' : toneOf(words, status.phase),
+    tone: lifecycle?.state === 'rejected' ? 'bad' : words.tone,
     sentence: boundText(sentence.text, sentenceLength),
     sinceMs: sentence.sinceMs,
     ready: words.ready,

@@ -16,7 +16,7 @@ export interface UsageSource {
   load(path: string): Load | undefined;
 }
 
-export interface UsageSamplerDeps {
+interface UsageSamplerDeps {
   /** Undefined on a machine without cgroups. */
   readonly source: UsageSource | undefined;
   /** The UIDs of pods with a running container. */

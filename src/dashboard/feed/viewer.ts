@@ -8,7 +8,7 @@ import type { EventName } from './event-stream.ts';
 type Slot = EventName | 'retry' | 'heartbeat';
 
 /** Bytes, or a level that is encoded when the viewer reads it: as a whole or in pieces. */
-export type Message = Uint8Array | (() => Uint8Array | Iterable<Uint8Array>);
+type Message = Uint8Array | (() => Uint8Array | Iterable<Uint8Array>);
 
 interface ViewerOptions {
   readonly clock: Pick<Clock, 'monotonic'>;

@@ -2,7 +2,7 @@
 // Owns the socket, its file and every connection on it. Invariants: those of listen-http.ts; at no time can another user connect; a
 // socket that another process listens on is left alone, that of a process that has ended is replaced.
 import { lstatSync } from 'node:fs';
-import { chmod, mkdtemp, rename, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rename, rm, rmdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ import { type ListenHttpOptions, listening, serveRequests, serverOptions } from 
 import { PacedTurns } from './paced-turns.ts';
 import { PeerLimits } from './peer-limits.ts';
 
-export interface ListenUnixOptions extends Omit<ListenHttpOptions, 'host' | 'port' | 'flag'> {
+interface ListenUnixOptions extends Omit<ListenHttpOptions, 'host' | 'port' | 'flag'> {
   readonly path: string;
 }
 
@@ -22,6 +22,7 @@ export interface ListenUnixOptions extends Omit<ListenHttpOptions, 'host' | 'por
 const longestPathBytes = 107;
 /** The socket is bound in a directory of mode 0700 and gets its mode before it is moved to its path. */
 const socketMode = 0o600;
+const boundName = 's';
 const mostConnections = 64;
 const probeMs = 1_000;
 
@@ -61,7 +62,7 @@ async function bind(server: Server, path: string): Promise<number | undefined> {
     await refuseLiveSocket(path);
     // Not longer than the final path, which fits.
     directory = await mkdtemp(join(dirname(path), '.api-'));
-    const bound = join(directory, 's');
+    const bound = join(directory, boundName);
     await listen(server, bound);
     await chmod(bound, socketMode);
     const inode = inodeOf(bound);
@@ -71,8 +72,13 @@ async function bind(server: Server, path: string): Promise<number | undefined> {
     server.close();
     throw err instanceof KubeletError ? err : hostError(err, `cannot listen on ${path}`, { path });
   } finally {
-    if (directory !== undefined) await rm(directory, { recursive: true, force: true });
+    if (directory !== undefined) await removePrivate(directory);
   }
+}
+
+async function removePrivate(directory: string): Promise<void> {
+  await rm(join(directory, boundName), { force: true });
+  await rmdir(directory);
 }
 
 function listen(server: Server, path: string): Promise<void> {

@@ -6,7 +6,7 @@ import { isObject } from '../../base/guards.ts';
 import type { NodeApi } from '../../edge/node-api/node-api.ts';
 import { type EvictionAnswer, evictionText } from '../../terminal/eviction-text.ts';
 import { findPod } from '../../terminal/find-pod.ts';
-import { type EndedPod, plainPod } from '../../terminal/plain-pod.ts';
+import { type EndedPod, endView, plainPod } from '../../terminal/plain-pod.ts';
 import { podReport, type ReportedPod } from '../../terminal/pod-report.ts';
 import { safeJson } from '../../terminal/safe-text.ts';
 import { type CommandCall, type CommandResult, UsageError } from './command-call.ts';
@@ -52,9 +52,13 @@ async function podDetail(
 ): Promise<ReportedPod> {
   const node = await readPods(api, signal, { safe });
   const { name, namespace, uid } = findPod(namesOf(node), argument, namespaceOption(parsed.options));
-  const detail = await streamedDetail(api, uid, signal, safe);
-  if (detail !== undefined) return detail;
-  const ends = await lastEnds(api, `${namespace}/${name}`, signal, safe);
+  // The stream sends the ends of a pod later.
+  const [detail, ends] = await Promise.all([
+    streamedDetail(api, uid, signal, safe),
+    lastEnds(api, `${namespace}/${name}`, signal, safe),
+  ]);
+  if (detail !== undefined)
+    return { ...detail, ends: detail.ends.length > 0 ? detail.ends : ends.map(endView) };
   return plainPod(
     node.pods.find(({ metadata }) => metadata?.uid === uid),
     node.explained.find((each) => each.uid === uid),

@@ -4,8 +4,8 @@ import { processOutput, ReaderGone } from './process-output.ts';
 
 class FakeStream extends EventEmitter {
   readonly isTTY: boolean;
-  readonly columns = 90;
-  readonly rows = 30;
+  columns = 90;
+  rows = 30;
   readonly texts: unknown[] = [];
   readonly #done: ((err?: Error) => void)[] = [];
 
@@ -74,3 +74,10 @@ for (const [isTTY, env, columns, colours] of terminals)
     const { output } = outputOn(isTTY, env);
     expect([output.columns(), output.colours]).toEqual([columns, colours]);
   });
+
+test('a terminal that does not know its size has the usual one', () => {
+  const { output, stdout } = outputOn(true);
+  stdout.columns = 0;
+  stdout.rows = 0;
+  expect([output.columns(), output.rows()]).toEqual([80, 24]);
+});

@@ -7,6 +7,9 @@ export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }
 
+const usualColumns = 80;
+const usualRows = 24;
+
 interface OutputStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -48,8 +51,9 @@ export function processOutput({ env, stderr, stdout }: ProcessOutputDeps): Comma
     warn: (text) => {
       stderr.write(text, () => undefined);
     },
-    columns: () => (isTerminal ? (stdout.columns ?? 80) : undefined),
-    rows: () => (isTerminal ? (stdout.rows ?? 24) : undefined),
+    // A terminal may not know its size, or report 0.
+    columns: () => (isTerminal ? stdout.columns || usualColumns : undefined),
+    rows: () => (isTerminal ? stdout.rows || usualRows : undefined),
     colours: isTerminal && !noColour && env['TERM'] !== 'dumb',
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aContainer, aPod } from '../../../test/builders/builders.ts';
-import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
-import { statusWords, toneOf } from './pod-status-word.ts';
+import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../k8s/types.ts';
+import { podSummary } from './pod-status-word.ts';
 
 function container(
   name: string,
@@ -272,9 +272,8 @@ const cases: readonly (readonly [string, Case])[] = [
 ];
 
 test.each(cases)('the columns of kubectl: %s', (_, { isEnding = false, pod = aPod(), status, want }) => {
-  const words = statusWords(pod, status, isEnding);
-  const { containers, ready, restarts, word } = words;
-  expect(`${ready}/${containers} ${word} ${restarts} ${toneOf(words, status.phase)}`).toBe(want);
+  const { containers, ready, restarts, tone, word } = podSummary(pod, { status, isEnding });
+  expect(`${ready}/${containers} ${word} ${restarts} ${tone}`).toBe(want);
 });
 
 test('the last restart is the newest end of a container before', () => {
@@ -284,5 +283,5 @@ test('the last restart is the newest end of a container before', () => {
       container('b', running, crashed(1, '2026-01-01T00:00:05Z')),
     ],
   };
-  expect(statusWords(aPod(), status, false).lastRestartMs).toBe(Date.parse('2026-01-01T00:00:05Z'));
+  expect(podSummary(aPod(), { status }).lastRestartMs).toBe(Date.parse('2026-01-01T00:00:05Z'));
 });
