@@ -9,6 +9,7 @@ import { PageBrowser, type Viewer } from '../integration/support/page-browser.ts
 import { startPageNode } from '../integration/support/page-node.ts';
 import { picturedImages, picturedPods, unreadyPods } from '../integration/support/pictured-pods.ts';
 import { untilContainer, untilRunning } from '../integration/support/pod-state.ts';
+import type { ContainerStatus } from '../src/api/k8s/types.ts';
 
 const nodeName = 'edge-7';
 /** So that the plots show something. */
@@ -37,7 +38,7 @@ mkdirSync(folder, { recursive: true });
 const node = await startPageNode(nodeName);
 try {
   const viewer = await node.browser.viewer(node.ui, {
-    viewport: { width: 1440, height: 900 },
+    viewport: { width: 1440, height: 740 },
     deviceScaleFactor: 2,
   });
   await viewer.open(`#token=${node.token()}`);
@@ -49,11 +50,13 @@ try {
     node.kubelet.writeManifest(name, pod);
     if (!unreadyPods.includes(name)) await untilRunning(node.kubelet, name);
   }
-  const hasRestarted = ({ restartCount }: { readonly restartCount: number }): boolean => restartCount > 1;
-  await untilContainer(node.kubelet, 'db-migrate', 'restarted', hasRestarted, 'migrate');
   await viewer.page.waitForTimeout(watchedMs);
+  const isBackingOff = ({ restartCount, state }: ContainerStatus): boolean =>
+    restartCount > 1 && state?.waiting?.reason === 'CrashLoopBackOff';
+  await untilContainer(node.kubelet, 'db-migrate', 'backing off', isBackingOff, 'migrate');
   await takePicture(viewer, 'node-page');
   await viewer.page.getByRole('link', { name: `api-${nodeName}` }).click();
+  await viewer.page.setViewportSize({ width: 1440, height: 900 });
   await takePicture(viewer, 'node-page-pod');
   await node.browser.closeViewers();
 } finally {

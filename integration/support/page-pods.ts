@@ -5,7 +5,7 @@ import type { Pod } from '../../src/api/k8s/types.ts';
 import { container, exitsOnTerm, manifest } from './manifest.ts';
 
 /** Prints `count 1`, `count 2` … and exits on SIGTERM. */
-export function counts(perSecond: number, label = 'count'): string {
+function counts(perSecond: number, label = 'count'): string {
   return `trap 'exit 0' TERM; i=0; while :; do i=$((i+1)); echo ${label} $i; sleep ${1 / perSecond}; done`;
 }
 
@@ -42,7 +42,7 @@ export const stagedPod = (name: string, initSeconds = 0.5): Pod => {
 
 export const markup = '"><img src=x onerror=window.__pwned=1>';
 /** Markup, a script, a URL that runs, terminal escapes, a line separator, text that changes direction. */
-export const hostileText = [
+const hostileText = [
   markup,
   '<script>window.__pwned=1</script>',
   'javascript:window.__pwned=1',

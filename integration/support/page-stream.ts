@@ -73,7 +73,7 @@ export async function silentClient(port: number, path: string): Promise<Socket> 
   return socket;
 }
 
-export function writeEvent<K extends keyof StreamEvents>(
+function writeEvent<K extends keyof StreamEvents>(
   response: ServerResponse,
   name: K,
   data: StreamEvents[K],
