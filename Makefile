@@ -5,14 +5,15 @@
 # make test-runtimes  the integration tests on containerd 1.7 and 2, unpacked from newer Debian suites
 # make deb       build the Debian package, with its own Node.js, into dist/deb
 # make test-vm   test that package in a virtual machine with systemd; root needed, about 10 minutes
-# make bench     measure pod starts, log followers, scrapes, eviction and volumes of CSI drivers
+# make bench     measure pod starts, log followers, scrapes, eviction, volumes of CSI drivers and the node's page
+# make picture   take the pictures of the node's page in README.md
 # make generate  rewrite every generated file
 # make kubernetes-types RELEASE=v1.37.0 SOURCES=dir  follow another release of the Kubernetes API
 # make fix       format the code
 # make clean     remove everything that was built
 # CONTRIBUTING.md lists all targets with their durations.
-.PHONY: run test test-runtimes test-vm runtimes check static build deb bench clean setup generate kubernetes-types fix \
-	types lint format layers exports language readmes regexes drift unit integration
+.PHONY: run test test-runtimes test-vm runtimes check static build deb bench picture clean setup browser generate kubernetes-types \
+	fix types lint format layers exports language readmes regexes drift unit integration
 
 bin := node_modules/.bin
 script := node tools/run-ts.mjs
@@ -22,7 +23,7 @@ static_checks := types lint format layers exports language readmes regexes drift
 run: build
 	@$(script) tools/run.ts
 
-test: setup
+test: browser
 	@$(script) tools/test.ts
 
 check: setup
@@ -81,7 +82,7 @@ unit: setup
 build: setup
 	@node tools/build.mjs
 
-integration: build
+integration: build browser
 	@$(bin)/vitest run --config vitest.integration.config.ts --reporter=verbose --reporter=json --outputFile.json=dist/reports/integration.json
 
 # For this machine's architecture, or ARCH=amd64|arm64. REVISION=2 for another package of the same sources.
@@ -100,7 +101,7 @@ runtimes: setup
 test-runtimes: build
 	@$(script) tools/test-runtimes.ts
 
-bench: build
+bench: build browser
 	@$(script) bench/pod-start.ts
 	@$(script) bench/cluster-pod-start.ts
 	@$(script) bench/log-followers.ts
@@ -109,6 +110,11 @@ bench: build
 	@$(script) bench/managers.ts
 	@$(script) bench/csi-volumes.ts
 	@$(script) bench/dashboard.ts
+	@$(script) bench/dashboard-page.ts
+
+# Rewrites docs/images/node-page*.png from a real kubelet with sample pods.
+picture: build browser
+	@$(script) tools/picture.ts
 
 fix: setup
 	@$(bin)/biome check --write .
@@ -116,6 +122,10 @@ fix: setup
 # Installs what is missing: npm packages, and from Debian what the target needs.
 setup:
 	@tools/setup.sh
+
+# Also Chromium, which only the tests of the node's page and its pictures need.
+browser: setup
+	@tools/setup.sh --browser
 
 # Removing .run would also remove what is mounted below .run/live, so a running or killed `make run` is left alone.
 clean:

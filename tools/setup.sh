@@ -1,5 +1,6 @@
 #!/bin/bash
 # Installs the missing packages for building, running and testing; silent if nothing is missing.
+# --browser: also Chromium (300 MB), which the tests of the node's page and their pictures need; building and running do not.
 # Every failure is one line that names what is missing.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
@@ -8,6 +9,9 @@ die() {
   echo "setup: $*" >&2
   exit 1
 }
+
+browser=0
+[ "${1-}" = --browser ] && browser=1
 
 install_packages() {
   local missing=()
@@ -30,6 +34,8 @@ install_packages() {
   for module in dbus gi; do
     [ -e /usr/lib/python3/dist-packages/$module ] || missing+=(python3-$module)
   done
+  # Its packages depend on fonts, without which pages have no text.
+  [ "$browser" = 0 ] || need chromium chromium
   [ -x /opt/cni/bin/bridge ] || [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
   # busybox must be static: the test images contain nothing else.
   if command -v busybox >/dev/null 2>&1 && command -v ldd >/dev/null 2>&1 && ldd "$(command -v busybox)" >/dev/null 2>&1; then

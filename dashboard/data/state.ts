@@ -90,7 +90,7 @@ export function reduce(
     case 'pods':
       return { ...heard, pods: changedPods(state.pods, message.data) };
     case 'samples':
-      history.reset(message.data);
+      history.continueWith(message.data);
       return heard;
     case 'usage':
       history.push(message.data);

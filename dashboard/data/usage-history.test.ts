@@ -44,3 +44,16 @@ test('a reset drops what earlier connections sent', () => {
   expect(Array.from(history.times())).toEqual([9000]);
   expect(history.now('a', 'cpu')).toBeNaN();
 });
+
+test.each([
+  ['nothing: the view has changed, without another viewer', [], [1000, 2000]],
+  ['only later samples', [3, 4], [1000, 2000, 3000, 4000]],
+  ['samples that it knows and a later one', [2, 3], [1000, 2000, 3000]],
+  ['earlier samples: those are all', [0, 1, 2], [0, 1000, 2000]],
+  ['samples after a long gap', [18], [18_000]],
+])('continues with what a new connection to the same process sends: %s', (_what, seconds, times) => {
+  const history = new UsageHistory();
+  history.reset([sample(1), sample(2)]);
+  history.continueWith(seconds.map((second) => sample(second)));
+  expect(Array.from(history.times())).toEqual(times);
+});

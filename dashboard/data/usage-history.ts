@@ -13,6 +13,8 @@ interface Series {
 
 export const nodeKey = '';
 const longest = 300;
+/** Between samples that still belong to one plot: the views change within it. */
+const longestGapMs = 15_000;
 
 export class UsageHistory {
   readonly #times = new Float64Array(longest);
@@ -28,7 +30,20 @@ export class UsageHistory {
     return this.#latest;
   }
 
-  /** What a new connection sends first replaces everything. */
+  /**
+   * What a new connection to the same process sends first. With another viewer the kubelet has earlier samples; without one it has
+   * sampled nothing since the previous connection, of which the page keeps its own.
+   */
+  continueWith(samples: readonly UsageSample[]): void {
+    const oldestMs = this.times()[0] ?? Number.POSITIVE_INFINITY;
+    const latestMs = this.#latest?.atMs ?? Number.NEGATIVE_INFINITY;
+    const [first] = samples;
+    if (first === undefined) return;
+    if (first.atMs <= oldestMs || first.atMs - latestMs > longestGapMs) this.reset(samples);
+    else for (const sample of samples) this.push(sample);
+  }
+
+  /** Replaces everything. */
   reset(samples: readonly UsageSample[]): void {
     this.#series.clear();
     this.#taken = 0;

@@ -168,7 +168,7 @@ export class LogLines {
     let wrong = false;
     for (let index = from; index < until; index++) {
       const line = lines.at(index);
-      const height = line === undefined ? undefined : this.#rows.get(line.number)?.offsetHeight;
+      const height = line === undefined ? undefined : heightOf(this.#rows.get(line.number));
       if (line === undefined || height === undefined || height === 0 || height === line.height) continue;
       line.height = height;
       wrong = true;
@@ -183,11 +183,16 @@ export class LogLines {
     );
     sample.classList.add('log-sample');
     this.#window.append(sample);
-    this.#rowPx = sample.offsetHeight || this.#rowPx;
+    this.#rowPx = sample.getBoundingClientRect().height || this.#rowPx;
     const text = sample.querySelector('.log-text');
     const width = text?.getBoundingClientRect().width ?? 0;
     if (width > 0) this.#charPx = width / 100;
     sample.remove();
     this.#width = this.#scroller.clientWidth;
   }
+}
+
+/** Not rounded: the sum over many rows would hide a part of the last one. */
+function heightOf(row: HTMLElement | undefined): number | undefined {
+  return row?.getBoundingClientRect().height;
 }

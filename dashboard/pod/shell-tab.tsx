@@ -22,7 +22,7 @@ interface TerminalProps {
 export function ShellTab({ containers, route }: ShellTabProps) {
   const { navigate, page } = usePage();
   const mayExec = useSelect((state) => state.access.exec);
-  const Terminal = useTerminal();
+  const Terminal = useTerminal(mayExec);
   const chosen = route.query.get('c');
   const container =
     containers.find(({ name }) => name === chosen) ??
@@ -48,19 +48,18 @@ export function ShellTab({ containers, route }: ShellTabProps) {
           ))}
         </select>
       </label>
-      {!mayExec && (
+      {!mayExec ? (
         <p class="notice">
           You may read, but not open a shell. Choose <strong>Read-only</strong> in the header to enter a token
           that may.
         </p>
-      )}
-      {Terminal === undefined ? (
+      ) : Terminal === undefined ? (
         <p class="empty">Loading the terminal …</p>
       ) : Terminal === null ? (
         <p class="empty">The terminal could not be loaded. Reload the page.</p>
       ) : (
         <Terminal
-          key={`${container.name}/${page.token ?? ''}/${mayExec}`}
+          key={`${container.name}/${page.token ?? ''}`}
           namespace={route.namespace}
           name={route.name}
           container={container.name}
@@ -72,11 +71,12 @@ export function ShellTab({ containers, route }: ShellTabProps) {
 }
 
 /** Undefined while it loads, null if that failed. */
-function useTerminal(): ComponentType<TerminalProps> | null | undefined {
+function useTerminal(isWanted: boolean): ComponentType<TerminalProps> | null | undefined {
   const [loaded, setLoaded] = useState<{ readonly view: ComponentType<TerminalProps> | null } | undefined>(
     undefined,
   );
   useEffect(() => {
+    if (!isWanted) return undefined;
     let isShown = true;
     const load = async () => {
       const view = await loadTerminal();
@@ -86,7 +86,7 @@ function useTerminal(): ComponentType<TerminalProps> | null | undefined {
     return () => {
       isShown = false;
     };
-  }, []);
+  }, [isWanted]);
   return loaded?.view;
 }
 

@@ -45,7 +45,7 @@ export class PodTableRow extends Component<PodTableRowProps> {
         </td>
         <td role="cell" class={row.restarts === 0 ? 'c-restarts is-zero' : 'c-restarts'}>
           {row.restarts}
-          <span class="phone-only"> restarts</span>
+          <span class="phone-only">{row.restarts === 1 ? ' restart' : ' restarts'}</span>
           {lastRestart !== '' && <span class="muted"> ({lastRestart} ago)</span>}
         </td>
         <td role="cell" class="c-age" title={isoTime(row.createdMs)}>

@@ -39,6 +39,8 @@ interface SkippedOutput {
 const lookEveryMs = 500;
 /** A log without output for so long has nothing more for now. */
 export const idleMs = 20;
+/** Other containers wait so long for the first lines of a log that is being opened. */
+export const openingMs = 500;
 /** A viewer that is further behind for so long, and by more than that, misses output. */
 const behindMs = 2_000;
 const behindBytes = 256 * 1024;
@@ -76,6 +78,7 @@ export class ContainerTail {
   #skipAfterMs = 0;
   #advancing = false;
   #advancingSinceMs = 0;
+  #isOpening = false;
   problem: string | undefined;
   ended = false;
 
@@ -124,7 +127,8 @@ export class ContainerTail {
 
   /** It may have its next line in a moment. */
   get isReading(): boolean {
-    return this.#advancing && this.#deps.clock.monotonic() - this.#advancingSinceMs < idleMs;
+    const limitMs = this.#isOpening ? openingMs : idleMs;
+    return this.#advancing && this.#deps.clock.monotonic() - this.#advancingSinceMs < limitMs;
   }
 
   /** Reads on if there is no line. */
@@ -191,6 +195,7 @@ export class ContainerTail {
     } catch (err) {
       if (this.#signal.aborted || isAbort(err)) return;
       this.problem = describeError(err);
+      this.#isOpening = false;
       this.#close();
       await this.#pause();
     }
@@ -270,7 +275,10 @@ export class ContainerTail {
     const { clock, openLog } = this.#deps;
     this.#abort = new AbortController();
     const startMs = clock.monotonic();
+    this.#isOpening = true;
     const answer = await openLog(query, AbortSignal.any([this.#signal, this.#abort.signal]));
+    this.#isOpening = false;
+    this.#advancingSinceMs = clock.monotonic();
     const tookMs = clock.monotonic() - startMs;
     this.#skipAfterMs = startMs + tookMs / searchShare;
     const { body, status } = 'body' in answer ? answer : { body: '', status: 500 };

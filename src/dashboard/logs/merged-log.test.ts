@@ -41,6 +41,8 @@ interface ViewOptions {
   readonly tail?: number;
   readonly since?: string;
   readonly pause?: () => Promise<void>;
+  /** How long the log of a container takes to open. */
+  readonly openMs?: Readonly<Record<string, number>>;
 }
 
 /** A viewer that reads as fast as the stream sends. */
@@ -49,6 +51,7 @@ function view(containers: readonly MemoryContainer[], options: ViewOptions = {})
     clock = new FakeClock(),
     follow = true,
     id = '',
+    openMs = {},
     pause,
     previous = false,
     since,
@@ -58,12 +61,11 @@ function view(containers: readonly MemoryContainer[], options: ViewOptions = {})
   const log = new MergedLog(
     {
       look: () => containers.map((each) => each.seen()),
-      openLog: (name, query, signal) =>
-        containers.find((each) => each.name === name)?.log(query, signal) ?? {
-          status: 404,
-          headers: {},
-          body: '',
-        },
+      openLog: async (name, query, signal) => {
+        const found = containers.find((each) => each.name === name);
+        if (openMs[name] !== undefined) await clock.sleep(openMs[name]);
+        return found?.log(query, signal) ?? { status: 404, headers: {}, body: '' };
+      },
       clock,
       pause: pause ?? (() => Promise.resolve()),
     },
@@ -131,6 +133,21 @@ describe('what a viewer gets', () => {
     });
     expect(viewer.texts()).toEqual(['a1', 'b2', 'a3', 'b3', 'b4', 'a5']);
     expect(viewer.lines()[1]).toEqual({ c: 1, t: timeAt(2), x: 'b2' });
+  });
+
+  test('lines merged by time also if a log is slow to open, but not if it takes too long', async () => {
+    for (const [ms, texts] of [
+      [300, ['a1', 'b2', 'a3', 'b4']],
+      [900, ['a1', 'a3', 'b2', 'b4']],
+    ] as const) {
+      const [a, b] = [new MemoryContainer('a'), new MemoryContainer('b')];
+      for (const at of [1, 3]) a.write(at, `a${at}`);
+      for (const at of [2, 4]) b.write(at, `b${at}`);
+      const viewer = view([a, b], { openMs: { b: ms } });
+      void viewer.pump();
+      await viewer.clock.advance(1_000);
+      expect(viewer.texts()).toEqual(texts);
+    }
   });
 
   test('the last lines, and everything that follows', async () => {

@@ -4,7 +4,7 @@
 import type { HttpAnswer } from '../../api/ports/http.ts';
 import type { Clock } from '../../base/clock.ts';
 import { ByteRate } from './byte-rate.ts';
-import { ContainerTail, idleMs, type TailOptions } from './container-tail.ts';
+import { ContainerTail, idleMs, openingMs, type TailOptions } from './container-tail.ts';
 import { eventMessage, LogBatch } from './log-batch.ts';
 import { formatPositions, type SavedPosition } from './log-position.ts';
 import type { ContainerInstance } from './plan-opening.ts';
@@ -149,9 +149,9 @@ export class MergedLog {
 
   /** Other containers may have earlier lines that are being read. */
   async #untilMergeable(): Promise<void> {
-    const untilMs = this.#deps.clock.monotonic() + idleMs;
+    const untilMs = this.#deps.clock.monotonic() + openingMs + idleMs;
     while (this.#tails.some((tail) => tail.isReading)) {
-      const waitMs = untilMs - this.#deps.clock.monotonic();
+      const waitMs = Math.min(idleMs, untilMs - this.#deps.clock.monotonic());
       if (waitMs <= 0 || this.#ended.signal.aborted) return;
       await this.#wait(waitMs, true);
       for (const tail of this.#tails) tail.want();
