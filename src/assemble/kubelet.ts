@@ -273,7 +273,7 @@ export function assemble(input: AssembleInput): Kubelet {
     conditions,
     ...podCertificates.components,
   ];
-  const explainer = new PodExplainer({ desired, lifecycles, observed, events, activities, clock });
+  const explainer = new PodExplainer({ desired, lifecycles, observed, statuses, events, activities, clock });
   const serving = assembleServing(input, { api, ownNode, metrics });
   const stats = assembleStats(input, { readers, stores, cgroups, cri, volumes: volumes.stats, metrics });
   const eviction = assembleEviction(input, {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { explainPod } from './explain-pod.ts';
@@ -88,3 +88,18 @@ const cases = [
 
 for (const [name, lifecycle, activities, want] of cases)
   test(name, () => expect(explainPod({ lifecycle, activities, nowMs: 8000 })).toEqual(want));
+
+describe('a pod that is not ready', () => {
+  const readiness: PodActivity = { what: 'container c: its readiness probe does not succeed', sinceMs: 3000 };
+  const explain = (over: Partial<Parameters<typeof explainPod>[0]>): string =>
+    explainPod({ lifecycle: syncing, activities: [], readiness, nowMs: 8000, ...over }).explanation;
+
+  test('is explained by what it lacks', () => expect(explain({})).toBe(readiness.what));
+  test('is explained by an operation in flight first', () =>
+    expect(explain({ activities: [pull] })).toBe(pull.what));
+  test('is explained by a container that waits first', () => {
+    const waiting = { c: { reason: 'CrashLoopBackOff', message: 'back-off' } };
+    const lifecycle = { ...syncing, waiting, explain: 'container c: CrashLoopBackOff' };
+    expect(explain({ lifecycle })).toBe('container c: CrashLoopBackOff');
+  });
+});

@@ -8,6 +8,8 @@ interface ExplainInput {
   readonly lifecycle: PodLifecycle | undefined;
   /** In-flight operations: pulls, mounts, hooks. */
   readonly activities: readonly PodActivity[];
+  /** Why it is not ready although its containers were started. */
+  readonly readiness?: PodActivity | undefined;
   readonly nowMs: number;
 }
 
@@ -17,7 +19,7 @@ interface Explanation {
   readonly sinceMs?: number;
 }
 
-export function explainPod({ activities, lifecycle, nowMs }: ExplainInput): Explanation {
+export function explainPod({ activities, lifecycle, nowMs, readiness }: ExplainInput): Explanation {
   const current = activities.toSorted((a, b) => a.sinceMs - b.sinceMs);
   const doing = current.map(({ what }) => what).join('; ');
   const [first] = current;
@@ -37,9 +39,10 @@ export function explainPod({ activities, lifecycle, nowMs }: ExplainInput): Expl
     case 'terminating':
       return { explanation: explainTermination(lifecycle, doing, nowMs), sinceMs: lifecycle.sinceMs };
     case 'syncing':
-      return first === undefined
+      if (first !== undefined) return { explanation: doing, sinceMs: first.sinceMs };
+      return readiness === undefined || Object.keys(lifecycle.waiting).length > 0
         ? { explanation: lifecycle.explain, sinceMs: lifecycle.explainSinceMs }
-        : { explanation: doing, sinceMs: first.sinceMs };
+        : { explanation: readiness.what, sinceMs: readiness.sinceMs };
   }
 }
 

@@ -1,11 +1,12 @@
 // Explains every pod for /explain: its state, what it is waiting for, and its recent events. Reads stores only.
 // Invariant: a pod that is no longer desired is explained until its worker has finished with it.
-import type { Pod } from '../api/k8s/types.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { Clock } from '../base/clock.ts';
 import { explainPod } from './explain-pod.ts';
+import { explainReadiness } from './explain-readiness.ts';
 
 interface PodName {
   readonly namespace?: string;
@@ -13,7 +14,11 @@ interface PodName {
 }
 
 interface PodExplainerDeps<E> {
-  readonly desired: { all(): readonly { readonly uid: PodUid; readonly pod: Pod }[] };
+  readonly desired: {
+    all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
+    get(uid: PodUid): { readonly pod: Pod } | undefined;
+  };
+  readonly statuses: { get(uid: PodUid): PodStatus | undefined };
   readonly lifecycles: { all(): ReadonlyMap<PodUid, PodLifecycle> };
   readonly observed: { get(uid: PodUid): { readonly namespace: string; readonly name: string } | undefined };
   readonly events: { recent(uid: string): readonly E[] };
@@ -47,23 +52,17 @@ export class PodExplainer<E> {
 
   /** One pod, without its events. `isActive`: an operation is in flight, so that the sentence may change by itself. */
   sentence(uid: PodUid): { readonly text: string; readonly sinceMs?: number; readonly isActive: boolean } {
-    const { activities, clock, lifecycles } = this.#deps;
-    const current = activities.flatMap((source) => source.activities(uid));
-    const { explanation, ...since } = explainPod({
-      lifecycle: lifecycles.all().get(uid),
-      activities: current,
-      nowMs: clock.now(),
-    });
+    const current = this.#deps.activities.flatMap((source) => source.activities(uid));
+    const { explanation, ...since } = this.#sentenceOf(uid, current);
     return { text: explanation, ...since, isActive: current.length > 0 };
   }
 
   #explainOne(uid: PodUid, { name = '', namespace = '' }: PodName): ExplainedPod<E> {
-    const { activities, clock, events, lifecycles } = this.#deps;
-    const { explanation, sinceMs } = explainPod({
-      lifecycle: lifecycles.all().get(uid),
-      activities: activities.flatMap((source) => source.activities(uid)),
-      nowMs: clock.now(),
-    });
+    const { activities, events } = this.#deps;
+    const { explanation, sinceMs } = this.#sentenceOf(
+      uid,
+      activities.flatMap((source) => source.activities(uid)),
+    );
     return {
       namespace,
       name,
@@ -72,5 +71,16 @@ export class PodExplainer<E> {
       ...(sinceMs === undefined ? {} : { since: new Date(sinceMs).toISOString() }),
       events: events.recent(uid),
     };
+  }
+
+  #sentenceOf(uid: PodUid, activities: readonly PodActivity[]): ReturnType<typeof explainPod> {
+    const { clock, desired, lifecycles, statuses } = this.#deps;
+    const pod = desired.get(uid)?.pod;
+    return explainPod({
+      lifecycle: lifecycles.all().get(uid),
+      activities,
+      readiness: pod && explainReadiness(pod, statuses.get(uid)),
+      nowMs: clock.now(),
+    });
   }
 }

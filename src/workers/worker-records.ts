@@ -26,6 +26,8 @@ export interface WorkerRecord {
   mustInspect: boolean;
   /** Only a container that the runtime refuses to remove is left. It does not block a pod of the same name. */
   isUnremovable: boolean;
+  /** The outcome of the last sync. */
+  settled?: { readonly explain: string; readonly sinceMs: number };
 }
 
 /** What the sync in progress has done so far, or is about to do. */
@@ -79,7 +81,10 @@ export class WorkerRecords {
       : clock.monotonic() - record.startedMonotonicMs;
   }
 
-  /** Publishes the state `syncing`. `waiting` undefined: the last waiting reasons still apply. */
+  /**
+   * Publishes the state `syncing`. `waiting` undefined: the last waiting reasons still apply, and a sync is in progress. A resync with
+   * the same outcome as the sync before keeps the time since when it applies.
+   */
   reportSyncing(
     uid: PodUid,
     waiting: Readonly<Record<string, WaitingReason>> | undefined,
@@ -91,7 +96,11 @@ export class WorkerRecords {
     const before = published?.state === 'syncing' ? published : undefined;
     // As long as the inspection that would show the new sandbox fails.
     const isUninspected = before?.sandboxReady === true && this.#records.get(uid)?.mustInspect === true;
-    const explainSinceMs = before?.explain === explain ? before.explainSinceMs : this.#clock.now();
+    const record = this.#records.get(uid);
+    const last = waiting !== undefined && record?.settled?.explain === explain ? record.settled : undefined;
+    const sameMs = before?.explain === explain ? before.explainSinceMs : undefined;
+    const explainSinceMs = last?.sinceMs ?? sameMs ?? this.#clock.now();
+    if (waiting !== undefined && record !== undefined) record.settled = { explain, sinceMs: explainSinceMs };
     this.report(uid, {
       state: 'syncing',
       waiting: waiting ?? before?.waiting ?? {},

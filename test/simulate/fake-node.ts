@@ -321,7 +321,16 @@ export class FakeNode {
 
   /** The explanation of /explain. */
   explanation(uid: string): string | undefined {
-    return this.#kubelet?.explainer.explain().pods.find((pod) => pod.uid === uid)?.explanation;
+    return this.#explained(uid)?.explanation;
+  }
+
+  /** Since when the explanation applies. */
+  explainedSince(uid: string): string | undefined {
+    return this.#explained(uid)?.since;
+  }
+
+  #explained(uid: string) {
+    return this.#kubelet?.explainer.explain().pods.find((pod) => pod.uid === uid);
   }
 
   /** What the kubelet records for its page. */

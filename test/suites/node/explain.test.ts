@@ -19,6 +19,22 @@ test('explains a running pod', async () => {
   expect(node.eventLines('uid-p').at(-1)).toBe('Started: Container started');
 });
 
+test('keeps since when a pod runs as specified over resyncs', async () => {
+  node.write('p.yaml', aPod());
+  await node.clock.advance(1_000);
+  const first = node.explainedSince('uid-p');
+  await node.clock.advance(200_000);
+  expect(explanation()).toBe('running as specified');
+  expect(node.explainedSince('uid-p')).toBe(first);
+});
+
+test('explains a pod that waits for its readiness probe', async () => {
+  const readinessProbe = { exec: { command: ['sh', '-c', 'exit 1'] }, periodSeconds: 1 };
+  node.write('p.yaml', aPod({ containers: [aContainer({ readinessProbe })] }));
+  await node.clock.advance(5_000);
+  expect(explanation()).toBe('container c: its readiness probe does not succeed');
+});
+
 test('explains the second attempt of a pull', async () => {
   node.write('p.yaml', aPod({ containers: [aContainer({ image: 'docker.io/library/absent:1' })] }));
   await node.clock.advance(2_000);
