@@ -27,7 +27,7 @@ export function useKeys(targets: KeyTargets): void {
       const read = readKey(isLate ? '' : pending, event);
       pending = read.pending;
       pressedMs = event.timeStamp;
-      // The address is ahead of what is drawn, for a viewer who types quickly.
+      // The address is ahead of what is drawn, if keys are typed quickly.
       const now = { ...targets, route: currentRoute() };
       if (read.action !== undefined && act(read.action, now, lastPodHref.current)) event.preventDefault();
     };
