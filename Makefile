@@ -112,7 +112,7 @@ bench: build browser
 	@$(script) bench/dashboard.ts
 	@$(script) bench/dashboard-page.ts
 
-# Rewrites docs/images/node-page*.png from a real kubelet with sample pods.
+# Rewrites docs/images/node-page*.webp from a real kubelet with sample pods.
 picture: build browser
 	@$(script) tools/picture.ts
 

@@ -73,7 +73,7 @@ describeWithPage("logs and the terminal of the node's page", () => {
       .getByText(/regular expression|Invalid|Unterminated/i)
       .first()
       .waitFor();
-    await viewer.screenshot('logs-search-invalid');
+    await viewer.screenshot('logs-search-invalid', false);
   });
 
   test('searches the whole log', async () => {
@@ -118,7 +118,7 @@ describeWithPage("logs and the terminal of the node's page", () => {
     await inspect(viewer, 'terminal');
     await terminal.getByRole('textbox', { name: 'Terminal input' }).focus();
     await viewer.page.keyboard.type('exit 7\n');
-    await terminal.getByText(/\b7\b/).first().waitFor();
+    await terminal.getByText('ended with exit code 7').waitFor();
     await viewer.screenshot('terminal-ended');
   });
 

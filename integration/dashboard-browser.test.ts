@@ -165,8 +165,7 @@ describeWithPage("the node's page", () => {
     await log(viewer).waitFor();
     expect(page.url()).toContain(podFragment('steady', 'logs'));
     await page.keyboard.press('Escape');
-    await region(viewer, 'Why').waitFor();
-    expect(page.url()).toMatch(new RegExp(`${podFragment('steady')}$`));
+    await page.waitForURL(`**/${podFragment('steady')}`);
     await page.keyboard.press('Escape');
     await podTable(viewer).waitFor();
   });

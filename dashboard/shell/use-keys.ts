@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { parentHref, parseRoute, podHref, type Route, viewHref } from '../data/route.ts';
 import { type KeyAction, readKey } from './keys.ts';
+import { currentRoute } from './location.ts';
 
 interface KeyTargets {
   readonly route: Route;
@@ -26,7 +27,9 @@ export function useKeys(targets: KeyTargets): void {
       const read = readKey(isLate ? '' : pending, event);
       pending = read.pending;
       pressedMs = event.timeStamp;
-      if (read.action !== undefined && act(read.action, targets, lastPodHref.current)) event.preventDefault();
+      // The address is ahead of what is drawn, if keys are typed quickly.
+      const now = { ...targets, route: currentRoute() };
+      if (read.action !== undefined && act(read.action, now, lastPodHref.current)) event.preventDefault();
     };
     addEventListener('keydown', listen);
     return () => {
