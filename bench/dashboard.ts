@@ -22,7 +22,7 @@ const podCount = Number(podsArgument ?? (smoke ? 3 : 100));
 const windows = smoke ? 1 : 3;
 const windowMs = smoke ? 3_000 : 15_000;
 /** For the levels of a new connection, and for what the phase before left behind. */
-const settleMs = smoke ? 1_000 : 3_000;
+const settleMs = smoke ? 1_000 : 6_000;
 /** Pods are written in batches, so that a slow machine starts all of them. */
 const batch = 20;
 const pageDirectory = 'dist/kubelet/ui';

@@ -1,4 +1,4 @@
-// What happens while at least one viewer is connected: sampling, composing, sending. Invariants: it begins with start() and nothing of
+// What happens while a viewer is connected, and for 5 s after the last one: sampling, composing, sending. Invariants: it begins with start() and nothing of
 // it remains after stop(): no timer, no subscription, no sample; a viewer gets levels before it gets changes.
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 import type { Subscribable } from '../../base/channel.ts';

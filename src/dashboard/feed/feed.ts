@@ -1,5 +1,5 @@
 // Serves GET /ui/api/stream: the live data of the node's page as server-sent events. Owns the viewers. Upstream has no counterpart.
-// Invariants: at most 64 viewers; while there is none, nothing runs and nothing is kept; a stream ends by itself, so that credentials
+// Invariants: at most 64 viewers; 5 s after the last one, nothing runs and nothing is kept; a stream ends by itself, so that credentials
 // are checked again with every reconnect; a viewer that does not read is disconnected.
 import type { HttpRequest, HttpResponse } from '../../api/ports/http.ts';
 import type { Hello } from '../../api/ports/node-page.ts';
@@ -38,7 +38,7 @@ const heartbeatMs = 15_000;
 const unreadMs = 30_000;
 const lifetimeMs = 300_000;
 const reconnectMs = 2_000;
-/** How long samples are kept for viewers whose streams have reached their lifetime. */
+/** How long sampling continues for a viewer that reconnects: with another view of the page, or after the lifetime of its stream. */
 const lingerMs = 5_000;
 /** How long a stopping kubelet waits until its viewers have read the last message. */
 const drainMs = 500;
@@ -123,16 +123,15 @@ export class Feed implements Component {
         viewer.drop();
         this.#leave(viewer);
       } else if (nowMs - viewer.connectedMs >= lifetimeMs) {
-        const why = 'credentials are checked again';
-        this.#end(viewer, why, Math.round(reconnectMs * random()), lingerMs);
+        this.#end(viewer, 'credentials are checked again', Math.round(reconnectMs * random()));
       } else if (isHeartbeatDue) viewer.offer('heartbeat', heartbeat);
     }
   }
 
-  #end(viewer: Viewer, why: string, retryMs: number, keepMs = 0): void {
+  #end(viewer: Viewer, why: string, retryMs: number): void {
     viewer.end(encodeEvent('bye', { why, retryMs }));
     this.#leaving.add(viewer);
-    this.#remove(viewer, keepMs);
+    this.#remove(viewer);
   }
 
   #leave(viewer: Viewer): void {
@@ -140,13 +139,11 @@ export class Feed implements Component {
     if (this.#leaving.delete(viewer) && this.#leaving.size === 0) this.#onEmpty();
   }
 
-  #remove(viewer: Viewer, keepMs = 0): void {
+  #remove(viewer: Viewer): void {
     if (!this.#viewers.delete(viewer)) return;
     this.#deps.metrics.setViewers(this.#viewers.size);
     this.#run?.leave(viewer);
-    if (this.#viewers.size > 0) return;
-    if (keepMs > 0) this.#linger = this.#deps.clock.setTimer(keepMs, () => this.#stopRun());
-    else this.#stopRun();
+    if (this.#viewers.size === 0) this.#linger = this.#deps.clock.setTimer(lingerMs, () => this.#stopRun());
   }
 
   #stopRun(): void {
