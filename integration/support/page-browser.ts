@@ -21,9 +21,9 @@ const reportFolder = join('dist', 'reports', 'page');
 
 /**
  * Chromium aborts the connections that it is just establishing when an address of the machine changes, such as that of a pod's
- * interface.
+ * interface, and displays its error page if that was the document's.
  */
-const networkChanged = /ERR_NETWORK_CHANGED/;
+const networkChanged = /ERR_NETWORK_CHANGED|interrupted by another navigation to "chrome-error:/;
 const maxAttempts = 5;
 
 /** Reported by the console listener of the viewer. */
@@ -167,6 +167,9 @@ export class Viewer {
       } finally {
         this.page.off('requestfailed', listener);
       }
+      // Ends the navigation to Chromium's error page, which could interrupt the next attempt. From an empty page, an address with the
+      // same document is loaded again.
+      await this.page.goto('about:blank').catch(() => undefined);
     }
   }
 
