@@ -6,50 +6,31 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { dirname, join } from 'node:path';
-import { KubeletError } from '../../base/errors.ts';
 import { setDirectoryMode } from '../files/small-files.ts';
+import { checkSocketPath, listenOnPath } from '../files/socket-file.ts';
 import { hostError } from '../syscalls/syscalls-errors.ts';
 
 const directoryMode = 0o750;
 /** To connect takes the permission to write, so only root can. */
 const socketMode = 0o755;
 
-/** The kernel's limit, without the terminating zero; Node would truncate a longer path. */
-const longestPathBytes = 107;
-
 export async function bindUnixSocket(
   server: Server,
   path: string,
   { inPlace = false }: { readonly inPlace?: boolean } = {},
 ): Promise<void> {
-  if (Buffer.byteLength(path) > longestPathBytes)
-    throw new KubeletError(
-      'invalid',
-      'SocketPathTooLong',
-      `cannot listen on ${path}: the path of a socket has at most ${longestPathBytes} bytes`,
-      { details: { path } },
-    );
+  checkSocketPath(path);
   try {
     await rm(path, { force: true });
     const created = await mkdir(dirname(path), { recursive: true, mode: directoryMode });
     if (created !== undefined) await setDirectoryMode(dirname(path), directoryMode);
     // Not longer than the final name, which fits.
     const bound = inPlace ? path : join(dirname(path), `.${randomBytes(3).toString('hex')}`);
-    await listen(server, bound);
+    await listenOnPath(server, bound);
     await chmod(bound, socketMode);
     if (!inPlace) await rename(bound, path);
   } catch (err) {
     server.close();
     throw hostError(err, `cannot listen on ${path}`, { path });
   }
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ path }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
+import { checkSocketPath, listenOnPath } from '../files/socket-file.ts';
 import { hostError } from '../syscalls/syscalls-errors.ts';
 import { HttpConnections } from './http-connections.ts';
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts';
@@ -18,8 +19,6 @@ interface ListenUnixOptions extends Omit<ListenHttpOptions, 'host' | 'port' | 'f
   readonly path: string;
 }
 
-/** The kernel's limit, without the terminating zero; Node would truncate a longer path. */
-const longestPathBytes = 107;
 /** The socket is bound in a directory of mode 0700 and gets its mode before it is moved to its path. */
 const socketMode = 0o600;
 const boundName = 's';
@@ -28,13 +27,7 @@ const probeMs = 1_000;
 
 export async function listenUnix(options: ListenUnixOptions): Promise<{ close(): Promise<void> }> {
   const { onError, path } = options;
-  if (Buffer.byteLength(path) > longestPathBytes)
-    throw new KubeletError(
-      'invalid',
-      'SocketPathTooLong',
-      `cannot listen on ${path}: the path of a socket has at most ${longestPathBytes} bytes`,
-      { details: { path } },
-    );
+  checkSocketPath(path);
   const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits, connections: mostConnections };
   const connections = new HttpConnections();
   // Its clients are root: they are not limited by address, which they do not have.
@@ -63,7 +56,7 @@ async function bind(server: Server, path: string): Promise<number | undefined> {
     // Not longer than the final path, which fits.
     directory = await mkdtemp(join(dirname(path), '.api-'));
     const bound = join(directory, boundName);
-    await listen(server, bound);
+    await listenOnPath(server, bound);
     await chmod(bound, socketMode);
     const inode = inodeOf(bound);
     await rename(bound, path);
@@ -79,16 +72,6 @@ async function bind(server: Server, path: string): Promise<number | undefined> {
 async function removePrivate(directory: string): Promise<void> {
   await rm(join(directory, boundName), { force: true });
   await rmdir(directory);
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ path }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }
 
 async function refuseLiveSocket(path: string): Promise<void> {
