@@ -22,6 +22,12 @@ export class CommandRig {
   readonly node = new FakeNodeServer();
   readonly stop = new AbortController();
 
+  constructor() {
+    this.node.answers.set('/pods', JSON.stringify(nodePods));
+    this.node.answers.set('/explain', JSON.stringify(explained));
+    this.node.answers.set('/explain/history', JSON.stringify(records));
+  }
+
   /** `line` has no quotes. Without --server or --root-dir the command connects to the fake kubelet. */
   async run(line: string, options: RunOptions = {}): Promise<CommandOutcome> {
     const [name = '', ...args] = line.split(' ').filter((word) => word !== '');
@@ -71,3 +77,45 @@ export function runningPod(namespace: string, name: string, containers: readonly
     },
   };
 }
+
+/** Controls a terminal that prints it as it is. */
+export const hostileText = '\u001b]0;t\u0007\u202e';
+export const nodePods = {
+  items: [runningPod('default', 'hello-node', ['web', 'clock']), runningPod('other', 'db', ['db'])],
+};
+const explained = {
+  pods: [
+    {
+      namespace: 'default',
+      name: 'hello-node',
+      uid: 'uid-hello-node',
+      explanation: `running ${hostileText}`,
+      since: '2026-01-01T00:00:00Z',
+      events: [
+        {
+          type: 'Warning',
+          reason: 'BackOff',
+          message: hostileText,
+          count: 2,
+          lastTimestamp: '2026-01-01T00:00:00Z',
+        },
+      ],
+    },
+  ],
+};
+const records = {
+  records: [
+    {
+      id: 'c/1',
+      time: '2026-01-01T00:00:00Z',
+      kind: 'exit',
+      namespace: 'default',
+      pod: 'gone-node',
+      container: 'web',
+      cause: `Container web exited ${hostileText}`,
+      exitCode: 3,
+      lastLines: ['last\tline', hostileText],
+    },
+  ],
+  more: true,
+};

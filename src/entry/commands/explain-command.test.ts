@@ -1,56 +1,13 @@
 // kubelet explain and top against a fake kubelet.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { CommandRig, runningPod } from '../../../test/builders/command-rig.ts';
+import { CommandRig, hostileText, nodePods, runningPod } from '../../../test/builders/command-rig.ts';
 
-const evil = '\u001b]0;t\u0007\u202e';
-const pods = {
-  items: [runningPod('default', 'hello-node', ['web', 'clock']), runningPod('other', 'db', ['db'])],
-};
-const explained = {
-  pods: [
-    {
-      namespace: 'default',
-      name: 'hello-node',
-      uid: 'uid-hello-node',
-      explanation: `running ${evil}`,
-      since: '2026-01-01T00:00:00Z',
-      events: [
-        {
-          type: 'Warning',
-          reason: 'BackOff',
-          message: evil,
-          count: 2,
-          lastTimestamp: '2026-01-01T00:00:00Z',
-        },
-      ],
-    },
-  ],
-};
-const records = {
-  records: [
-    {
-      id: 'c/1',
-      time: '2026-01-01T00:00:00Z',
-      kind: 'exit',
-      namespace: 'default',
-      pod: 'gone-node',
-      container: 'web',
-      cause: `Container web exited ${evil}`,
-      exitCode: 3,
-      lastLines: ['last\tline', evil],
-    },
-  ],
-  more: true,
-};
 let rig: CommandRig;
 let node: CommandRig['node'];
 const run: CommandRig['run'] = (...args) => rig.run(...args);
 beforeEach(async () => {
   rig = new CommandRig();
   ({ node } = rig);
-  node.answers.set('/pods', JSON.stringify(pods));
-  node.answers.set('/explain', JSON.stringify(explained));
-  node.answers.set('/explain/history', JSON.stringify(records));
   await node.start();
 });
 afterEach(() => node.remove());
@@ -63,7 +20,7 @@ describe('explain', () => {
       name: 'hello-node',
       status: 'Running',
       tone: 'good',
-      sentence: `from the stream ${evil}`,
+      sentence: `from the stream ${hostileText}`,
       ready: 2,
       containers: 2,
       restarts: 1,
@@ -75,7 +32,7 @@ describe('explain', () => {
         beginMs: 1000,
         readyMs: 2000,
         from: 'recorded',
-        stages: [{ stage: 'pull', container: evil, beginMs: 1000, endMs: 1500 }],
+        stages: [{ stage: 'pull', container: hostileText, beginMs: 1000, endMs: 1500 }],
       },
     ],
     probes: [
@@ -85,7 +42,7 @@ describe('explain', () => {
         periodSeconds: 10,
         runs: [
           { result: 'success', count: 30, firstMs: 0, lastMs: 1, slowestMs: 5 },
-          { result: 'failure', count: 2, firstMs: 2, lastMs: 3, slowestMs: 5, output: evil },
+          { result: 'failure', count: 2, firstMs: 2, lastMs: 3, slowestMs: 5, output: hostileText },
         ],
       },
     ],
@@ -129,7 +86,7 @@ describe('explain', () => {
         {
           resource: 'memory',
           signals: ['memory.available'],
-          pods: [{ pod: 'a/b', evictable: true, why: evil }],
+          pods: [{ pod: 'a/b', evictable: true, why: hostileText }],
         },
       ],
     };
@@ -141,7 +98,7 @@ describe('explain', () => {
   test('an ambiguous and an unknown pod', async () => {
     node.answers.set(
       '/pods',
-      JSON.stringify({ items: [...pods.items, runningPod('other', 'hello-2', ['a'])] }),
+      JSON.stringify({ items: [...nodePods.items, runningPod('other', 'hello-2', ['a'])] }),
     );
     expect(await run('explain hello')).toMatchObject({
       code: 1,

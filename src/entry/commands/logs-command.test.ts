@@ -1,20 +1,15 @@
 // kubelet logs against a fake kubelet.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { CommandRig, runningPod } from '../../../test/builders/command-rig.ts';
+import { CommandRig, hostileText, runningPod } from '../../../test/builders/command-rig.ts';
 import { Aborted } from '../../base/errors.ts';
 import { ReaderGone } from './process-output.ts';
 
-const evil = '\u001b]0;t\u0007\u202e';
-const pods = {
-  items: [runningPod('default', 'hello-node', ['web', 'clock']), runningPod('other', 'db', ['db'])],
-};
 let rig: CommandRig;
 let node: CommandRig['node'];
 const run: CommandRig['run'] = (...args) => rig.run(...args);
 beforeEach(async () => {
   rig = new CommandRig();
   ({ node } = rig);
-  node.answers.set('/pods', JSON.stringify(pods));
   await node.start();
 });
 afterEach(() => node.remove());
@@ -23,20 +18,20 @@ describe('logs', () => {
   const webPath = '/containerLogs/default/hello-node/web';
   const clockPath = '/containerLogs/default/hello-node/clock';
   test('prints the bytes of the first container, and names the others', async () => {
-    node.answers.set(webPath, `one\n${evil}\n`);
+    node.answers.set(webPath, `one\n${hostileText}\n`);
     expect(await run('logs hello --tail 5 --since 90s --timestamps')).toEqual({
       code: 0,
-      stdout: `one\n${evil}\n`,
+      stdout: `one\n${hostileText}\n`,
       stderr: 'Defaulted container "web" out of: web, clock\n',
     });
     expect(node.requests.at(-1)).toBe(`${webPath}?tailLines=5&sinceSeconds=90&timestamps=true`);
   });
   test('on a terminal escapes are visible, unless --raw', async () => {
-    node.answers.set(webPath, `\u001b[31mred\u001b[0m ${evil}\n`);
+    node.answers.set(webPath, `\u001b[31mred\u001b[0m ${hostileText}\n`);
     expect((await run('logs hello', { columns: 80 })).stdout).toBe(
       '\u001b[31mred\u001b[0m \\x1b]0;t\\x07\\u202e\n\u001b[0m',
     );
-    expect((await run('logs hello --raw', { columns: 80 })).stdout).toContain(evil);
+    expect((await run('logs hello --raw', { columns: 80 })).stdout).toContain(hostileText);
   });
   test('all containers, lines with a text, a prefix', async () => {
     node.answers.set(webPath, 'a 1\nb 2\n');

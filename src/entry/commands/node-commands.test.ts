@@ -2,58 +2,15 @@
 
 import { writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { CommandRig, runningPod } from '../../../test/builders/command-rig.ts';
+import { CommandRig, hostileText } from '../../../test/builders/command-rig.ts';
 import { Aborted } from '../../base/errors.ts';
 
-const evil = '\u001b]0;t\u0007\u202e';
-const pods = {
-  items: [runningPod('default', 'hello-node', ['web', 'clock']), runningPod('other', 'db', ['db'])],
-};
-const explained = {
-  pods: [
-    {
-      namespace: 'default',
-      name: 'hello-node',
-      uid: 'uid-hello-node',
-      explanation: `running ${evil}`,
-      since: '2026-01-01T00:00:00Z',
-      events: [
-        {
-          type: 'Warning',
-          reason: 'BackOff',
-          message: evil,
-          count: 2,
-          lastTimestamp: '2026-01-01T00:00:00Z',
-        },
-      ],
-    },
-  ],
-};
-const records = {
-  records: [
-    {
-      id: 'c/1',
-      time: '2026-01-01T00:00:00Z',
-      kind: 'exit',
-      namespace: 'default',
-      pod: 'gone-node',
-      container: 'web',
-      cause: `Container web exited ${evil}`,
-      exitCode: 3,
-      lastLines: ['last\tline', evil],
-    },
-  ],
-  more: true,
-};
 let rig: CommandRig;
 let node: CommandRig['node'];
 const run: CommandRig['run'] = (...args) => rig.run(...args);
 beforeEach(async () => {
   rig = new CommandRig();
   ({ node } = rig);
-  node.answers.set('/pods', JSON.stringify(pods));
-  node.answers.set('/explain', JSON.stringify(explained));
-  node.answers.set('/explain/history', JSON.stringify(records));
   await node.start();
 });
 afterEach(() => node.remove());
@@ -71,7 +28,7 @@ describe('ps', () => {
     const { stdout } = await run('ps -o json -n default');
     expect(stdout).toMatch(/^[\x20-\x7e\n]*$/);
     expect(JSON.parse(stdout)).toMatchObject({
-      items: [{ name: 'hello-node', explanation: `running ${evil}` }],
+      items: [{ name: 'hello-node', explanation: `running ${hostileText}` }],
     });
   });
   test('a kubelet without /explain', async () => {
@@ -148,7 +105,7 @@ describe('failures are one line with the fix', () => {
     expect((await run('ps')).stderr).toBe(
       'kubelet ps: the server did not answer with JSON: is it a kubelet?\n',
     );
-    node.answers.set('/pods', (response) => response.writeHead(500).end(evil));
+    node.answers.set('/pods', (response) => response.writeHead(500).end(hostileText));
     expect((await run('ps')).stderr).toMatch(/^kubelet ps: [^\p{Cc}\p{Cf}]+\n$/u);
   });
   test('wrong arguments', async () => {
