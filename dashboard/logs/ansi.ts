@@ -1,6 +1,7 @@
 // Parses a line of a log for display: colours, bold and underline of ANSI become classes, other escape sequences are removed, and
 // every other character that a reader would not see is made visible. Pure.
 // Invariants: linear time; nothing of the line is hidden besides complete escape sequences; HTML is text like any other.
+import { isHidden } from '../text/visible.ts';
 
 interface TextSpan {
   readonly text: string;
@@ -34,7 +35,7 @@ export function parseAnsi(line: string): readonly TextSpan[] {
   };
   for (let at = 0; at < line.length; at++) {
     const code = line.charCodeAt(at);
-    if (!isHidden(code)) continue;
+    if (!isHiddenInLine(code)) continue;
     text += line.slice(from, at);
     const end = code === escape ? sequenceEnd(line, at) : -1;
     if (end > 0) {
@@ -54,7 +55,7 @@ export function parseAnsi(line: string): readonly TextSpan[] {
 /** The characters that parseAnsi shows, which is what a search searches. */
 export function shownText(line: string): string {
   for (let at = 0; at < line.length; at++) {
-    if (isHidden(line.charCodeAt(at))) return joined(parseAnsi(line));
+    if (isHiddenInLine(line.charCodeAt(at))) return joined(parseAnsi(line));
   }
   return line;
 }
@@ -127,19 +128,9 @@ function classesOf({ background, bold, foreground, inverse, underline }: Style):
   return names.join(' ');
 }
 
-/** Controls other than the tab, bidirectional marks and invisible separators. */
-function isHidden(code: number): boolean {
-  if (code < 0x20) return code !== 9;
-  if (code < 0x7f) return false;
-  if (code <= 0x9f || code === 0xad || code === 0x61c) return true;
-  if (code < 0x180e) return false;
-  return (
-    code === 0x180e ||
-    (code >= 0x200b && code <= 0x200f) ||
-    (code >= 0x2028 && code <= 0x202e) ||
-    (code >= 0x2060 && code <= 0x206f) ||
-    code === 0xfeff
-  );
+/** A tab and a space that does not break are part of a line. */
+function isHiddenInLine(code: number): boolean {
+  return code !== 0x09 && code !== 0xa0 && isHidden(code);
 }
 
 function symbolOf(code: number): string {
